@@ -26,6 +26,17 @@ from cc_env.registry.catalogue import file_stem, rules_id
 MEASURED = Path(__file__).parent / "measured"
 # Names of the rungs, by level.
 NAMES = "Pebble", "Slate", "Flint", "Marble", "Granite", "Basalt", "Quartz", "Diamond"
+# One line about each opponent, by level.
+CHARACTERS = (
+    "Plays what comes to mind",
+    "Sees a capture, and often misses it",
+    "Takes what it can get",
+    "Thinks of your next move",
+    "Makes few mistakes",
+    "Punishes every slip",
+    "Looks far ahead",
+    "Hardly ever wrong",
+)
 
 
 class Rung(NamedTuple):

@@ -2,12 +2,19 @@
 
 import operator
 from collections import Counter
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
 
 from cc_env.core.game import Game, Turn
 from cc_env.core.rules import DRAW, ONGOING, Position
-from cc_env.errors import BadOption, BadPosition, IllegalAction, check_integer, is_number
+from cc_env.errors import (
+    BadOption,
+    BadPosition,
+    IllegalAction,
+    check_integer,
+    check_number,
+    is_number,
+)
 
 # Reasons for a loss other than the rules of the game.
 FAULTS = "time", "illegal", "error"
@@ -22,13 +29,15 @@ class Limits:
 
     The game is a draw after `max_turns` turns, and when a position occurs for the `repetitions`-th
     time, except in games whose rules end repetition (`Game.repetition_limit`). A player that
-    exceeds a time limit, in seconds per turn or for all of its turns, loses.
+    exceeds a time limit, in seconds per turn or for all of its turns, loses. After each turn of a
+    player, `increment` seconds are added to its time for all turns.
     """
 
     max_turns: int | None = 200
     repetitions: int | None = 3
     seconds_per_turn: float | None = None
     seconds_per_game: float | None = None
+    increment: float = 0.0
 
     def __post_init__(self) -> None:
         for name, minimum in (("max_turns", 1), ("repetitions", 2)):
@@ -38,6 +47,14 @@ class Limits:
         check_time_limits(
             seconds_per_turn=self.seconds_per_turn, seconds_per_game=self.seconds_per_game
         )
+        check_number("increment", self.increment, 0, 3600)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the limits by name, as records contain them; an increment of 0 is left out."""
+        fields = asdict(self)
+        if not self.increment:
+            del fields["increment"]
+        return fields
 
 
 def check_time_limits(**limits: float | None) -> None:

@@ -87,7 +87,7 @@ class Record:
     reason: str
     detail: str = ""
     start: str | None = None
-    limits: Mapping[str, Any] = field(default_factory=lambda: asdict(Limits()))
+    limits: Mapping[str, Any] = field(default_factory=Limits().to_dict)
     seconds: tuple[float, ...] = ()
     seed: int | None = None
     version: str = __version__
@@ -154,7 +154,7 @@ class Record:
             reason=reason,
             detail=detail,
             start=None if match.start == game.initial else game.to_text(match.start),
-            limits=asdict(match.limits),
+            limits=match.limits.to_dict(),
             seconds=tuple(round(turn, 6) for turn in seconds),
             seed=None if seed is None else int(seed),
         )

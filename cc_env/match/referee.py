@@ -135,9 +135,18 @@ class Timer:
         """Return the remaining time of the player to move."""
         limits, turn = self._match.limits, len(self._match.turns)
         per_turn = limits.seconds_per_turn or math.inf
-        per_game = limits.seconds_per_game or math.inf
-        seconds_spent = self.player_seconds[self._match.mover]
-        return Clock(per_turn - sum(self.seconds[turn:]), per_game - seconds_spent)
+        return Clock(per_turn - sum(self.seconds[turn:]), self.seconds_left(self._match.mover))
+
+    def seconds_left(self, player: int) -> float:
+        """Return a player's remaining seconds for all turns, infinity without a limit."""
+        match, limits = self._match, self._match.limits
+        if limits.seconds_per_game is None:
+            return math.inf
+        added = 0.0
+        if limits.increment:
+            movers = [match.game.to_move(before) for before, _ in match.history]
+            added = limits.increment * movers.count(player)
+        return limits.seconds_per_game + added - self.player_seconds[player]
 
     def add(self, seconds: float) -> str:
         """Add thinking time of the player to move; return a message if it exceeds a limit, else "".

@@ -121,11 +121,8 @@ class GameSession:
 
     def seconds_left(self, player: int) -> float:
         """Return a player's remaining seconds for the game, infinity without a limit."""
-        limit = self.match.limits.seconds_per_game
-        if limit is None:
-            return float("inf")
         running = self._elapsed_seconds() if self.result is None and player == self.mover else 0.0
-        return limit - self._timer.player_seconds[player] - running
+        return self._timer.seconds_left(player) - running
 
     def play(self, action: int) -> None:
         """Play a person's decision; if the time is up, that person loses instead.
@@ -178,9 +175,13 @@ class GameSession:
         return lambda: request_decision(player, position, rng, clock)
 
     def finish_decision(self, response: Response) -> Decision | None:
-        """Play the response of `decision_task`; return None if a fault ends the game."""
+        """Play the response of `decision_task`; return None if a fault ends the game.
+
+        The clock is not charged for the player's `compile_seconds`, if it has this attribute.
+        """
         decision, fault = response
-        if self._stop_clock() or self._forfeit_on_fault(fault, decision):
+        compile_seconds = getattr(self.seats[self.mover].player, "compile_seconds", 0.0)
+        if self._stop_clock(compile_seconds) or self._forfeit_on_fault(fault, decision):
             return None
         assert decision is not None
         self._play_decision(decision)
@@ -347,9 +348,9 @@ class GameSession:
         self.match.play(decision.action)
         self.decisions.append(decision)
 
-    def _stop_clock(self) -> bool:
+    def _stop_clock(self, excluded_seconds: float = 0.0) -> bool:
         """Charge the time since the last decision; return whether it ended the game."""
-        overtime = self._timer.add(self._elapsed_seconds())
+        overtime = self._timer.add(max(0.0, self._elapsed_seconds() - excluded_seconds))
         self._restart_clock()
         return bool(overtime) and self._forfeit_on_fault(("time", overtime), None)
 

@@ -3,6 +3,7 @@
 GET  /              the page; /static/… its files
 GET  /catalogue     the games with their options and players
 GET  /lessons/GAME  lessons: texts, and boards that illustrate them
+GET  /preparation/GAME  seconds for which this kind of game has been compiled, and expected ones
 POST /games         create a game; returns its name, the tokens of its people, the owner's token
 GET  /games/NAME.…  a game as a file; the suffix selects the format, see `cc_env.play.exporting`
 POST /players, /open, /position, /analyze, /assess: analysis, see `cc_env.server.analysis_api`
@@ -33,6 +34,8 @@ try:
     from starlette import types
     from starlette.applications import Starlette
     from starlette.datastructures import Headers, MutableHeaders
+    from starlette.middleware import Middleware
+    from starlette.middleware.gzip import GZipMiddleware
     from starlette.requests import ClientDisconnect, Request
     from starlette.responses import FileResponse, JSONResponse, Response
     from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
@@ -114,18 +117,23 @@ def create_app(
 
 
 def _routes() -> list[BaseRoute]:
-    """Return the routes of the application."""
+    """Return the routes of the application.
+
+    Only responses without secrets are compressed, and none that is sent in parts.
+    """
+    compressed = [Middleware(GZipMiddleware)]
     return [
-        Route("/", _get_page),
-        Route("/catalogue", _get_catalogue),
-        Route("/lessons/{game}", _get_lessons),
+        Route("/", _get_page, middleware=compressed),
+        Route("/catalogue", _get_catalogue, middleware=compressed),
+        Route("/lessons/{game}", _get_lessons, middleware=compressed),
+        Route("/preparation/{game}", _get_preparation),
         Route("/games", _create_game, methods=["POST"]),
         Route("/games/{file}", _export_game),
         *analysis_api.ROUTES,
         *puzzle_api.ROUTES,
         *review_api.ROUTES,
         WebSocketRoute("/play/{name}", _serve_client),
-        Mount("/static", StaticFiles(directory=PAGE)),
+        Mount("/static", StaticFiles(directory=PAGE), middleware=compressed),
     ]
 
 
@@ -213,6 +221,10 @@ async def _get_lessons(request: Request) -> Response:
     game = request.path_params["game"]
     guide = await lobby.run_in_worker(client_address(request), lessons.guide_json, game)
     return Response(guide, media_type="application/json")
+
+
+async def _get_preparation(request: Request) -> Response:
+    return JSONResponse(request.app.state.lobby.preparation(request.path_params["game"]))
 
 
 async def _create_game(request: Request) -> Response:

@@ -9,13 +9,16 @@ from functools import partial
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
+from numba.core import event
 
 from cc_env.core.game import Game
 from cc_env.core.rules import Position
 from cc_env.games.factory import make_game
 from cc_env.ladder.rungs import find_rung, has_ladder
 from cc_env.match.referee import Clock, Decision, Player, player_for_new_game
+from cc_env.play import view
 from cc_env.play.analysis import TimeBudget
+from cc_env.play.session import HUMAN, GameSession
 from cc_env.players.specs import make_player
 from cc_env.puzzles.attempt import Attempt
 from cc_env.puzzles.puzzle import shipped_puzzles
@@ -66,6 +69,8 @@ class DecisionResult(NamedTuple):
     decision: Decision
     generator: Mapping[str, object]
     memory: object
+    # Part of the decision's time in which code was compiled.
+    compile_seconds: float
 
 
 def _decide(
@@ -85,8 +90,12 @@ def _decide(
     player = player_for_new_game(pooled)
     if memory is not None:
         player.memory = memory  # type: ignore[attr-defined]
-    decision = player.choose(position, rng, clock)
-    return DecisionResult(decision, rng.bit_generator.state, getattr(player, "memory", None))
+    compiling = event.TimingListener()
+    with event.install_listener("numba:compile", compiling):
+        decision = player.choose(position, rng, clock)
+    compile_seconds = compiling.duration if compiling.done else 0.0
+    memory = getattr(player, "memory", None)
+    return DecisionResult(decision, rng.bit_generator.state, memory, compile_seconds)
 
 
 # Runs a job, as `WorkerPool.run` does.
@@ -100,13 +109,15 @@ class PooledPlayer:
         """Create the player of a spec; `run` runs its jobs."""
         self._spec, self._game, self._run = spec, game, run
         self._memory: object = None
+        # Time spent on compiling during the last decision.
+        self.compile_seconds = 0.0
 
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
         """Return the player's decision; exceptions of the player propagate."""
         decide = partial(_decide, rng=rng, clock=clock, memory=self._memory)
         result = self._run(PlayerJob(decide, self._spec, self._game, position))
         rng.bit_generator.state = result.generator
-        self._memory = result.memory
+        self._memory, self.compile_seconds = result.memory, result.compile_seconds
         return result.decision
 
 
@@ -116,6 +127,13 @@ class StatefulPooledPlayer(PooledPlayer):
     def for_new_game(self) -> "StatefulPooledPlayer":
         """Return the player for another game."""
         return StatefulPooledPlayer(self._spec, self._game, self._run)
+
+
+def play_first_turn(name: str) -> None:
+    """Play a decision at the start of a game; what a session needs is compiled or loaded."""
+    session = GameSession(make_game(name), (HUMAN, HUMAN))
+    session.play(session.match.legal_actions[0])
+    view.session_state(session)
 
 
 def decide_first_turn(name: str, pool: PlayerPool, time: TimeBudget) -> None:

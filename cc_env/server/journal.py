@@ -62,7 +62,7 @@ class GameSetup:
     options: dict[str, Any]
     seats: tuple[str, str]
     start: str | None = None
-    limits: dict[str, Any] = field(default_factory=lambda: asdict(Limits()))
+    limits: dict[str, Any] = field(default_factory=Limits().to_dict)
     seed: int = 0
     tokens: tuple[str, str] = ("", "")
     owner: str = ""

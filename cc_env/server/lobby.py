@@ -8,11 +8,12 @@ import logging
 import math
 import os
 import secrets
+import time
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -30,6 +31,7 @@ from cc_env.errors import (
     invalid_value,
 )
 from cc_env.games.factory import game_option_defaults, game_option_values, make_game
+from cc_env.ladder.rungs import CHARACTERS, has_ladder, rungs
 from cc_env.match.match import Limits
 from cc_env.match.referee import Clock, Player, Response
 from cc_env.play import importing, messages, view
@@ -43,6 +45,7 @@ from cc_env.server.jobs import (
     call_function,
     decide_first_turn,
     make_pooled_player,
+    play_first_turn,
     solve_first_puzzle,
 )
 from cc_env.server.journal import GameSetup, Journal, add_tokens
@@ -55,14 +58,25 @@ from cc_env.server.workers import Cancellation, LocalWorker, Worker, WorkerPool
 
 # The fields of a request that creates a game.
 REQUEST_FIELDS = (
-    *("game", "options", "seats", "seconds", "start"),
+    *("game", "options", "seats", "seconds", "increment", "start"),
     *("random_seats", "seed", "assistance"),
 )
 BACKGROUND_SLOTS = 2
 EXPIRY_INTERVAL_SECONDS = 600.0
 MIN_CLOCK_SECONDS = 1
+MAX_INCREMENT_SECONDS = 60
+# Expected time to compile what a kind of game needs, until one has been compiled.
+PREPARATION_SECONDS = 20.0
 T = TypeVar("T")
 _log = logging.getLogger("cc_env.server")
+
+
+class Preparation(NamedTuple):
+    """The compilation of what a kind of game needs; its task returns the time that it took."""
+
+    task: asyncio.Task[float]
+    # Of the monotonic clock.
+    started_at: float
 
 
 class Lobby:
@@ -96,6 +110,8 @@ class Lobby:
         self._load_tasks: dict[str, asyncio.Task[None]] = {}
         self._background_tasks: set[asyncio.Task[None]] = set()
         self._hinted_rooms: set[Room] = set()
+        # None if games are not prepared.
+        self._preparations: dict[str, Preparation] | None = None
 
     def close(self) -> None:
         """Cancel all work and unlock the folder."""
@@ -139,18 +155,50 @@ class Lobby:
         self._start_task(self._expire_regularly())
 
     def start_warm_up(self) -> None:
-        """Start compiling in the background what the first game of each kind needs."""
+        """Start compiling in the background what the first game of each kind needs.
+
+        From now on a game is created when its kind is prepared.
+        """
+        self._preparations = {}
         self._start_task(self._warm_up())
 
     async def _warm_up(self) -> None:
         for name in GAMES:
-            request = {"game": name, "seats": [HUMAN, HUMAN]}
-            await self.run_in_worker("", parse_setup, request, self.limits)
-            await self.run_analysis(partial(decide_first_turn, name), math.inf)
-            # Load what the workers have compiled.
-            await self.run_in_background("", parse_setup, request, self.limits)
+            await self._prepare(name)
         for name in GAMES:
             await self.run_analysis(partial(solve_first_puzzle, name), math.inf)
+
+    async def _prepare(self, name: str) -> None:
+        """Wait until what the first game of a kind needs is compiled, if games are prepared."""
+        if self._preparations is None:
+            return
+        if name not in self._preparations:
+            task = asyncio.create_task(self._compile(name))
+            self._preparations[name] = Preparation(task, time.monotonic())
+        await asyncio.shield(self._preparations[name].task)
+
+    async def _compile(self, name: str) -> float:
+        """Compile what the first game of a kind needs; return the time that it took."""
+        start = time.monotonic()
+        try:
+            await self.run_in_worker("", play_first_turn, name)
+            await self.run_analysis(partial(decide_first_turn, name), math.inf)
+            # Load what the workers have compiled.
+            await self.run_in_background("", play_first_turn, name)
+        except CcEnvError as error:
+            # The game itself will report what is wrong.
+            _log.warning("%s could not be prepared: %s", name, error)
+        return time.monotonic() - start
+
+    def preparation(self, name: str) -> dict[str, float]:
+        """Return the elapsed and the expected time to prepare a kind of game, both 0 afterwards."""
+        preparations = self._preparations or {}
+        current = preparations.get(check_name("game", name, GAMES))
+        if current is None or current.task.done():
+            return {"elapsed": 0.0, "expected": 0.0}
+        done = [other.task.result() for other in preparations.values() if other.task.done()]
+        elapsed = time.monotonic() - current.started_at
+        return {"elapsed": elapsed, "expected": max(done, default=PREPARATION_SECONDS)}
 
     def _start_task(self, work: Coroutine[object, object, None]) -> None:
         """Run work in the background; keep a reference until it is done."""
@@ -180,6 +228,8 @@ class Lobby:
         The game is loaded into memory when a client joins it. Raises CcEnvError for an invalid
         request or a full folder, OSError if the file cannot be written.
         """
+        if isinstance(request, Mapping) and request.get("game") in list(GAMES):
+            await self._prepare(request["game"])
         setup = await self.run_in_worker(address, parse_setup, request, self.limits)
         if self._folder.is_full:
             await self.remove_expired()
@@ -339,7 +389,7 @@ def parse_setup(request: object, limits: ServerLimits) -> GameSetup:
         options=dict(game.options),
         seats=seats,
         start=None if start == game.initial else game.to_text(start),
-        limits=asdict(_parse_limits(fields.get("seconds"), limits)),
+        limits=_parse_limits(fields, limits).to_dict(),
         seed=seed,
         pace=limits.pace_seconds,
         assistance=assistance,
@@ -349,13 +399,15 @@ def parse_setup(request: object, limits: ServerLimits) -> GameSetup:
     return add_tokens(setup)
 
 
-def _parse_limits(seconds: object, limits: ServerLimits) -> Limits:
-    """Return the limits with an untrusted time for the game, by default without a clock."""
+def _parse_limits(fields: Mapping[str, object], limits: ServerLimits) -> Limits:
+    """Return the limits with an untrusted time and increment, by default without a clock."""
+    seconds = fields.get("seconds")
+    increment = check_number("increment", fields.get("increment", 0), 0, MAX_INCREMENT_SECONDS)
     if seconds is None:
         return Limits()
     bounds = MIN_CLOCK_SECONDS, limits.clock_seconds
     seconds = check_number("seconds", seconds, *bounds, ", or null for no clock")
-    return Limits(seconds_per_game=seconds)
+    return Limits(seconds_per_game=seconds, increment=increment)
 
 
 def _catalogue() -> dict[str, object]:
@@ -369,12 +421,20 @@ def _catalogue() -> dict[str, object]:
             "names": list(game.players),
             "players": allowed_players(game),
             "rungs": view.rung_names(game),
+            "ladder": _ladder(game),
             "summary": load_guide(name).summary,
             "setting": view.static_state(game),
             "start": view.start_state(game),
             "mover": game.to_move(game.initial),
         }
     return {"games": games, "human": HUMAN}
+
+
+def _ladder(game: Game) -> list[tuple[str, str, int]]:
+    """Return the name, character and Elo of each opponent of a game's ladder."""
+    if not has_ladder(game):
+        return []
+    return [(rung.name, CHARACTERS[rung.level - 1], round(rung.elo.value)) for rung in rungs(game)]
 
 
 def parse_game(fields: Mapping[str, object]) -> Game:

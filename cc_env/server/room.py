@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from time import monotonic
 from typing import Protocol
 
 from cc_env.errors import (
@@ -42,6 +43,8 @@ from cc_env.server.limits import BusyError, ServerLimits
 
 MAX_QUEUED_MESSAGES = 64
 MAX_MOVE_LENGTH = 400
+# Time after which a player may claim a win against one who has left.
+MIN_AWAY_SECONDS = 60.0
 NO_ASSISTANCE = "off while two people play, unless the game was created with assistance"
 # The role of a game's owner, besides the seats 0 and 1.
 OWNER = 2
@@ -49,7 +52,7 @@ COMMANDS = CommandTable()
 # Commands that only the owner of a game between two players may send.
 OWNER_COMMANDS = "pace", "step"
 # Commands that are allowed even if the journal has its maximum size.
-UNLIMITED_COMMANDS = "play", "play_text", "resign", "step", "rematch", "hint", "view_turn"
+UNLIMITED_COMMANDS = "play", "play_text", "resign", "claim", "step", "rematch", "hint", "view_turn"
 _log = logging.getLogger("cc_env.server")
 _to_json = json.JSONEncoder(separators=(",", ":")).encode
 
@@ -136,6 +139,8 @@ class Room(SavedGame):
         self._absent_seats = self._human_seats - movers
         if self._absent_seats:
             self.session.pause_clock()
+        # Times of the monotonic clock since which people have been away, by seat.
+        self._away_since: dict[int, float] = {}
         # Number of games whose players decide before this one, None if it does not wait.
         self.games_ahead: int | None = None
         # Number of finished turns that all clients have received.
@@ -231,6 +236,9 @@ class Room(SavedGame):
     def _broadcast_presence(self) -> None:
         """Send all clients the occupied seats and the number of spectators."""
         seats = sorted({seat for client in self.clients for seat in client.seats})
+        now = monotonic()
+        away = self._human_seats.difference(seats)
+        self._away_since = {seat: self._away_since.get(seat, now) for seat in away}
         spectators = sum(not client.seats for client in self.clients)
         self.broadcast("presence", seats=seats, spectators=spectators)
 
@@ -397,6 +405,20 @@ class Room(SavedGame):
     def _resign(self, client: Client) -> None:
         winner = 1 - self._acting_seat(client)
         self._change("end", outcome=winner, reason=RESIGNED, detail="")
+
+    @COMMANDS.add("claim")
+    def _claim_win(self, client: Client) -> None:
+        """Win the game if the other person has joined it, and has been away for long enough."""
+        seat = min(client.seats)
+        if len(client.seats) == 2 or not self._human_seats - {seat}:
+            raise IllegalAction("only a game between two people can be claimed")
+        self.session.check_in_progress()
+        now = monotonic()
+        away_seconds = now - self._away_since.get(1 - seat, now)
+        if 1 - seat in self._absent_seats or away_seconds < MIN_AWAY_SECONDS:
+            expected = f"at least {MIN_AWAY_SECONDS:.0f} s after joining"
+            raise IllegalAction(f"the other player is away for {away_seconds:.0f} s; {expected}")
+        self._change("end", outcome=seat, reason=RESIGNED, detail="left the game")
 
     @COMMANDS.add("draw")
     def _offer_draw(self, client: Client) -> None:

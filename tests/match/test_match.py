@@ -447,6 +447,18 @@ def test_missing_file_is_named_in_the_error(tmp_path):
         list(read_records(tmp_path / "none.jsonl"))
 
 
+@pytest.mark.parametrize("seconds", [-1, "1", True, float("nan"), 10**400])
+def test_invalid_increment_is_rejected(seconds):
+    with pytest.raises(BadOption, match="increment="):
+        Limits(increment=seconds)
+
+
+def test_limits_without_an_increment_are_stored_without_it():
+    """Records without increments are those of earlier versions."""
+    assert "increment" not in Limits(seconds_per_game=60).to_dict()
+    assert Limits(increment=2).to_dict()["increment"] == 2
+
+
 @pytest.mark.parametrize("seconds", [-1, 0, "1", True, float("nan"), 10**400])
 def test_invalid_time_limits_are_rejected(seconds):
     for name in ("seconds_per_turn", "seconds_per_game"):

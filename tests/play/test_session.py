@@ -152,6 +152,40 @@ def test_paused_clock_does_not_run(game, watch):
     assert (session.seconds_left(0), session.seconds_left(1), session.is_paused) == (60, 53, False)
 
 
+def test_increment_is_added_after_each_turn(game, watch):
+    limits = Limits(seconds_per_game=60, increment=2)
+    session = GameSession(game, (HUMAN, HUMAN), limits=limits, time_source=watch)
+    for seconds in (5, 7, 1):
+        watch.now += seconds
+        session.play(int(game.legal_actions(session.position)[0]))
+    assert (session.seconds_left(0), session.seconds_left(1)) == (58, 55)
+    session.take_back()
+    assert (session.seconds_left(0), session.seconds_left(1)) == (57, 55)
+    assert record.replay(session.record()).limits == limits
+    watch.now += 57.5
+    assert session.forfeit_on_time()
+
+
+def test_clock_excludes_compiling(game, watch):
+    class CompilingPlayer:
+        compile_seconds = 30.0
+
+        def choose(self, position, rng, clock):
+            watch.now += 31
+            return referee.Decision(int(game.legal_actions(position)[0]))
+
+    session = GameSession(
+        game,
+        (HUMAN, "compiling"),
+        limits=Limits(seconds_per_game=20),
+        time_source=watch,
+        player_factory=lambda spec, game: CompilingPlayer(),
+    )
+    session.play(int(game.legal_actions(session.position)[0]))
+    assert session.play_computer_decision() is not None
+    assert session.seconds_left(1) == 19
+
+
 def test_take_back_restores_the_clock_of_the_mover(game, watch):
     limits = Limits(seconds_per_game=60, seconds_per_turn=20)
     session = GameSession(game, (HUMAN, HUMAN), limits=limits, time_source=watch)

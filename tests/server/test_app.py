@@ -198,6 +198,9 @@ def test_only_allowed_players_with_bounded_options_are_seated(seat, serving):
         {"game": "checkers", "seats": PEOPLE, "start": 5},
         {"game": "checkers", "seats": PEOPLE, "seconds": -1},
         {"game": "checkers", "seats": PEOPLE, "seconds": "1e9"},
+        {"game": "checkers", "seats": PEOPLE, "seconds": 60, "increment": -1},
+        {"game": "checkers", "seats": PEOPLE, "seconds": 60, "increment": 61},
+        {"game": "checkers", "seats": PEOPLE, "increment": "2"},
         {"game": "checkers", "seats": PEOPLE, "seed": -1},
     ],
 )  # fmt: skip
@@ -593,6 +596,16 @@ def test_person_without_time_loses(serving):
         assert player.until("state", choices=[])["result"]["reason"] == "time"
 
 
+def test_increment_survives_a_restart(serving):
+    client = serving()
+    opened = create_game(client, seconds=600, increment=60)
+    with connect(client, opened, 0, 1) as player:
+        player.play_first()
+        assert player.state["clocks"][0] > 600
+    with connect(serving(), opened, 0, 1) as player:
+        assert player.state["clocks"][0] > 600
+
+
 def test_clocks_start_when_all_people_have_joined(serving):
     client = serving()
     opened = create_game(client, seconds=600)
@@ -685,6 +698,45 @@ def test_game_has_at_most_one_room(tmp_path):
         lobby.close()
 
     asyncio.run(load_evicted_game())
+
+
+def test_game_is_created_when_its_kind_is_prepared(tmp_path, monkeypatch):
+    async def create_game_while_compiling():
+        lobby = Lobby(GameFolder(tmp_path, ServerLimits()))
+        compiled = asyncio.Event()
+
+        async def compile_slowly(name):
+            await compiled.wait()
+            return 7.0
+
+        monkeypatch.setattr(lobby, "_compile", compile_slowly)
+        monkeypatch.setattr(lobby, "_warm_up", lambda: asyncio.sleep(0))
+        lobby.start_warm_up()
+        assert lobby.preparation("morris") == {"elapsed": 0, "expected": 0}
+        request = {"game": "mini_checkers", "seats": ["human", "human"]}
+        creation = asyncio.create_task(lobby.create_game(request))
+        while not lobby.preparation("mini_checkers")["expected"]:
+            await asyncio.sleep(0)
+        assert not creation.done()
+        compiled.set()
+        name, _ = await creation
+        assert lobby.preparation("mini_checkers")["expected"] == 0
+        compiled.clear()
+        task = asyncio.create_task(lobby._prepare("morris"))
+        await asyncio.sleep(0)
+        assert lobby.preparation("morris")["expected"] == 7
+        compiled.set()
+        await task
+        assert await lobby.find_room(name)
+        lobby.close()
+
+    asyncio.run(create_game_while_compiling())
+
+
+def test_preparation_of_an_unknown_game_is_not_found(serving):
+    client = serving()
+    assert client.get("/preparation/ludo").status_code == 404
+    assert client.get("/preparation/morris").json() == {"elapsed": 0, "expected": 0}
 
 
 def test_spectator_limit_does_not_concern_players(serving):

@@ -1,7 +1,7 @@
 """The home page: cards that start games against the ladder."""
 
 import pytest
-from page_server import PageServer, ignores_playwright_warnings, needs_chromium
+from page_server import PageServer, ignores_playwright_warnings, needs_chromium, resign
 
 from cc_env.registry.catalogue import GAMES
 
@@ -35,25 +35,96 @@ def card(page, title):
 
 def test_one_click_starts_a_game_against_the_ladder(open_home):
     page = open_home()
-    assert page.locator(".card").count() == len(GAMES)
-    card(page, "Mini checkers").locator("button").click()
+    assert page.locator("#cards .card").count() == len(GAMES)
+    card(page, "Mini checkers").locator("button.main").click()
     page.wait_for_selector("#game[data-decisions='0']")
     assert page.text_content("#top-seat").startswith("Pebblelevel 1 of ")
     assert page.title() == "● Your move – Mini checkers"
     page.click(".home")
     page.wait_for_selector(".card")
     assert page.is_hidden("#game")
-    card(page, "Mini checkers").locator("text=Options").click()
+    page.click("footer >> text=Custom game")
     page.wait_for_selector("#start:not([hidden])")
-    assert page.input_value("[name=game]") == "mini_checkers"
     assert page.is_hidden("#home")
+
+
+def test_unfinished_games_are_continued(open_home):
+    page = open_home()
+    card(page, "Mini checkers").locator("button.main").click()
+    page.wait_for_selector("#game[data-decisions='0']")
+    address = page.url
+    page.click("rect[data-cell='4,1']")
+    page.click("rect[data-cell='3,2']")
+    page.wait_for_selector("#game[data-decisions='2']")
+    page.click(".home")
+    page.wait_for_selector(".continued")
+    assert page.text_content(".continued b") == "Mini checkers · you v Pebble"
+    assert page.text_content(".continued span span") == "Your move · now"
+    assert page.locator(".continued .piece").count() == 12
+    page.click("footer >> text=My games")
+    page.wait_for_selector("#games li")
+    page.click("#games >> text=Resume")
+    page.wait_for_selector("#game[data-decisions='2']")
+    assert page.url == address
+    resign(page)
+    page.wait_for_selector("#status:text-is('You lost')")
+    page.goto(page.url.split("#")[0] + "#/games")
+    page.wait_for_selector("#games >> text=Open, rematch")
+    with page.expect_download() as download:
+        page.click("#games >> text=Export")
+    assert download.value.suggested_filename.endswith(".jsonl")
+    page.click("#navigation >> text=Play")
+    page.wait_for_selector(".card")
+    assert page.is_hidden("#continue")
+    page.click("footer >> text=My games")
+    page.click("#games >> text=Forget")
+    page.wait_for_selector("#games >> text=No games yet.")
+
+
+def test_opponent_is_chosen_from_the_ladder(open_home):
+    page = open_home()
+    page.evaluate(
+        "localStorage['ladder mini_checkers'] = "
+        """'{"level": 2, "streak": 0, "game": "", "beaten": [1]}'"""
+    )
+    page.reload()
+    card(page, "Mini checkers").locator("button.link").click()
+    rows = page.locator("#opponents button")
+    names = rows.locator("b").all_text_contents()
+    assert names[:3] == ["Pebble", "Slate", "Flint"]
+    assert "✓ beaten" in rows.nth(0).text_content()
+    assert "beaten" not in rows.nth(1).text_content()
+    assert rows.nth(1).get_attribute("aria-current") == "true"
+    rows.nth(2).click()
+    page.wait_for_selector("#game[data-decisions='0']")
+    assert page.text_content("#top-seat").startswith("Flintlevel 3 of ")
+
+
+def test_friend_is_invited_by_a_link(open_home, open_pages, address):
+    page, friend = open_home(), open_pages(address)
+    page.select_option("#friend [name=game]", "mini_checkers")
+    page.check("#friend [name=time][value='3+2']", force=True)
+    page.check("#friend [name=color][value='1']", force=True)
+    page.click("#friend >> text=Create link")
+    page.wait_for_selector("#game[data-decisions='0']")
+    assert page.locator(".stone[aria-label=white]").evaluate("e => e.parentElement.id") == (
+        "bottom-seat"
+    )
+    assert page.text_content("#clock0") == "3:00"
+    friend.goto(page.input_value("#invitation input"))
+    friend.wait_for_selector("rect.selectable")
+    page.wait_for_selector("#invitation", state="hidden")
+    friend.click("rect[data-cell='4,1']")
+    friend.click("rect[data-cell='3,2']")
+    page.wait_for_selector("#game[data-decisions='1']")
+    page.wait_for_selector("rect.selectable")
 
 
 def test_card_offers_the_stored_level(open_home):
     page = open_home()
     page.evaluate('localStorage[\'ladder morris\'] = \'{"level": 2, "streak": 0, "game": ""}\'')
     page.reload()
-    button = card(page, "Nine men's morris").locator("button")
+    button = card(page, "Nine men's morris").locator("button.main")
     assert button.text_content() == "Play Slate"
     assert button.get_attribute("aria-label") == "Nine men's morris: play Slate"
     assert "level 2 of " in card(page, "Nine men's morris").text_content()
@@ -66,8 +137,8 @@ def test_home_has_no_layout_shift_and_fits_the_screen(width, address, open_pages
     page.goto(address)
     page.wait_for_selector(".card")
     assert page.evaluate("document.documentElement.scrollWidth") == width
-    assert page.locator(".card :focus-visible, .card [tabindex='0']:not([inert] *)").count() == 0
-    card(page, "Mini checkers").locator("button").click()
+    assert page.locator("#cards :focus-visible, #cards [tabindex='0']:not([inert] *)").count() == 0
+    card(page, "Mini checkers").locator("button.main").click()
     page.wait_for_selector("#game[data-decisions='0']")
     assert page.evaluate("shifts") == 0
 
@@ -75,7 +146,7 @@ def test_home_has_no_layout_shift_and_fits_the_screen(width, address, open_pages
 def test_rejected_game_shows_the_reason(open_home):
     page = open_home()
     page.route("**/games", lambda route: route.fulfill(status=503, json={"error": "too busy"}))
-    button = card(page, "Mini checkers").locator("button")
+    button = card(page, "Mini checkers").locator("button.main")
     button.click()
     page.wait_for_selector("#home-error:text-is('too busy')")
     assert button.is_enabled()
@@ -90,7 +161,7 @@ def test_navigation_marks_the_view_and_is_at_the_bottom_of_a_phone(open_home):
         page.click(f"#navigation >> text={name}")
         page.wait_for_selector(f"{current}:text-is('{name}')")
         assert page.locator(current).count() == 1
-    card(page, "Mini checkers").locator("button").click()
+    card(page, "Mini checkers").locator("button.main").click()
     page.wait_for_selector("#game[data-decisions='0']")
     assert page.is_hidden("#navigation")
 
@@ -103,3 +174,15 @@ def test_module_that_cannot_be_loaded_shows_the_reason(open_home):
     page.unroute("**/analysis.js")
     page.click("#navigation >> text=Play")
     page.wait_for_selector("#route-error", state="hidden")
+
+
+def test_home_is_small_on_the_wire(address, open_pages):
+    page = open_pages(address, reusable=False)
+    session = page.context.new_cdp_session(page)
+    sizes = []
+    session.on("Network.loadingFinished", lambda event: sizes.append(event["encodedDataLength"]))
+    session.send("Network.enable")
+    page.goto(address)
+    page.wait_for_selector("#daily-puzzle section")
+    assert len(sizes) > 15
+    assert sum(sizes) <= 60_000

@@ -6,7 +6,7 @@ from test_app import connect, create_game
 
 from cc_env.match.referee import Decision
 from cc_env.players.specs import temporary_players
-from cc_env.server import player_pool
+from cc_env.server import player_pool, room
 
 
 @pytest.fixture
@@ -214,3 +214,33 @@ def test_assistance_is_on_against_a_player(client):
     with connect(client, opened, 0) as player:
         assert player.welcome["assistance"]
     assert open_analysis(client, opened) is True
+
+
+def test_win_is_claimed_when_the_other_player_has_left(client, monkeypatch):
+    now = [1000.0]
+    monkeypatch.setattr(room, "monotonic", lambda: now[0])
+    opened = create_game(client)
+    with connect(client, opened, 0) as first:
+        now[0] += 100
+        first.send_command("claim")
+        assert "after joining" in first.until("error")["reason"]
+        with connect(client, opened, 1):
+            first.until("presence", seats=[0, 1])
+            now[0] += 100
+            first.send_command("claim")
+            assert "away for 0 s" in first.until("error")["reason"]
+        first.until("presence", seats=[0])
+        now[0] += 59
+        first.send_command("claim")
+        assert "away for 59 s" in first.until("error")["reason"]
+        now[0] += 1
+        first.send_command("claim")
+        result = first.until("state", choices=[])["result"]
+        assert (result["outcome"], result["detail"]) == (0, "left the game")
+
+
+def test_game_with_one_person_cannot_be_claimed(client):
+    opened = create_game(client, seats=("human", "random"))
+    with connect(client, opened, 0) as player:
+        player.send_command("claim")
+        assert "between two people" in player.until("error")["reason"]

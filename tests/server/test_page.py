@@ -682,20 +682,26 @@ def test_form_names_the_first_mover(server, open_pages):
     page.wait_for_selector("#seats >> text=Black (moves first)")
 
 
-def test_slow_start_shows_the_reason(server, open_pages):
+def test_slow_start_shows_the_progress(server, open_pages):
     page = open_pages(server.address, reusable=False)
     routes = []
     page.route("**/games", lambda route: routes.append(route))
+    seconds = {"elapsed": 4.0, "expected": 16.0}
+    page.route("**/preparation/mini_checkers", lambda route: route.fulfill(json=seconds))
     page.clock.install()
     page.goto(f"{server.address}#/new/mini_checkers")
     page.click("#start button.main")
     page.wait_for_selector("#start button:text-is('Starting …')")
-    assert page.text_content("#start-status") == ""
-    page.clock.run_for(1000)
-    assert "is compiled, which takes some seconds" in page.text_content("#start-status")
+    page.clock.run_for(500)
+    page.wait_for_selector("#preparation:has-text('Preparing Mini checkers for the first time')")
+    assert "about 12 s" in page.text_content("#preparation")
+    assert page.locator("#preparation progress").evaluate("bar => bar.value") == 0.25
+    seconds["elapsed"] = 20.0
+    page.clock.run_for(500)
+    page.wait_for_selector("#preparation:has-text('a few seconds')")
     routes.pop().continue_()
     until(page, 0)
-    assert page.text_content("#start-status") == ""
+    assert page.locator("#preparation").count() == 0
 
 
 def test_new_game_is_at_its_top_with_an_accessible_board(open_game):

@@ -12,13 +12,14 @@ from functools import partial
 
 import numpy as np
 import pytest
+from numba.core import event
 
 from cc_env.errors import IllegalAction, UnknownOption
 from cc_env.games.factory import make_game
 from cc_env.ladder.rungs import rungs
-from cc_env.match.referee import Clock, player_for_new_game
+from cc_env.match.referee import Clock, Decision, player_for_new_game
 from cc_env.play.analysis import TimeBudget, analyze
-from cc_env.players.specs import make_player, temporary_players
+from cc_env.players.specs import make_player, register_player, temporary_players
 from cc_env.registry.catalogue import GAMES
 from cc_env.server import analysis_api, jobs, player_pool, workers
 from cc_env.server.jobs import PlayerJob, decide_first_turn, make_pooled_player
@@ -51,6 +52,28 @@ def choose(pool, name="minimax:depth=2", rng=None):
 
 def worker_pids(pool):
     return {worker.process.pid for worker in pool._workers}
+
+
+def test_decision_reports_the_time_of_compiling():
+    """A player's clock excludes it."""
+
+    class CompilingPlayer:
+        def __init__(self, game):
+            pass
+
+        def choose(self, position, rng, clock):
+            with event.trigger_event("numba:compile"):
+                return Decision(int(GAME.legal_actions(position)[0]))
+
+    with temporary_players():
+        register_player("greedy", CompilingPlayer)
+        player = make_pooled_player("greedy", GAME, thread_pool().run)
+        player.choose(GAME.initial, np.random.default_rng(0), Clock())
+    assert player.compile_seconds > 0
+    player = make_pooled_player("random", GAME, thread_pool().run)
+    for _ in range(2):
+        player.choose(GAME.initial, np.random.default_rng(0), Clock())
+    assert player.compile_seconds == 0
 
 
 def test_worker_decides_as_the_local_player(pool):

@@ -9,7 +9,6 @@ cannot be checked.
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 
 from cc_env.errors import BadFolder, BadRecord
@@ -101,7 +100,7 @@ def _check_game(loaded: Record, pairing: Pairing, config: Config, default_start:
         "options": dict(config.options),
         "players": pairing.players,
         "start": None if pairing.start == default_start else pairing.start,
-        "limits": asdict(config.limits),
+        "limits": config.limits.to_dict(),
     }
     actual = {name: getattr(loaded, name) for name in expected}
     if changes := "; ".join(differences(actual, expected)):

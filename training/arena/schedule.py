@@ -104,7 +104,8 @@ class Config:
 
         Raises BadOption if a player cannot be created.
         """
-        fields = {**asdict(self), "players": list(self.players), "version": __version__}
+        fields = {**asdict(self), "limits": self.limits.to_dict(), "version": __version__}
+        fields["players"] = list(self.players)
         del fields["anchor"]
         versions = {"weights": self.weights_hashes, "decisions": self.decision_hashes}
         return fields | {name: hashes for name, hashes in versions.items() if hashes}

@@ -433,6 +433,7 @@ function fillOptions(game) {
 
 async function importText(index = 0) {
   const { game, text } = importForm.elements;
+  if (!text.value.trim() && !game.value) return showError(new Error("Choose a game, or paste one."));
   const request = text.value.trim() ? { text: text.value, index } : {};
   if (game.value) Object.assign(request, { game: game.value, options: readOptions(importForm) });
   view?.close();

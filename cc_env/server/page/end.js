@@ -1,7 +1,7 @@
 // The card at the end of a game: its review, a rematch, and another opponent of the ladder.
 
 import { button, element } from "./board.js";
-import { fetchJson } from "./connection.js";
+import { createGame } from "./create.js";
 import { defaultOpponent, levelOf, storeLevel } from "./ladder.js";
 
 /** Fill the card of a finished game; `openGame` goes to a created one. */
@@ -26,15 +26,13 @@ function nextOpponent(state, { ownSeat, ownScore, setting: { game, rungs } }) {
 
 async function start(level, startButton, panels, openGame) {
   const { ownSeat, setting: { game, options } } = panels;
-  startButton.disabled = true;
   try {
     const seats = ["human", "human"];
     seats[1 - ownSeat] = `ladder:${level}`;
-    const created = await fetchJson("/games", { game, options, seats });
+    const created = await createGame({ game, options, seats }, startButton);
     storeLevel(game, level);
     openGame(created, [ownSeat]);
   } catch (error) {
     panels.showMessage(error.message, true);
-    startButton.disabled = false;
   }
 }

@@ -1,50 +1,145 @@
-// The home page: a card for each kind of game, which starts a game against its ladder.
+// The home page: games to continue, a card for each kind of game, which starts a game against its
+// ladder, and a form to invite a friend.
 
 import { Board, button, element, toTitle } from "./board.js";
-import { fetchJson } from "./connection.js";
-import { defaultOpponent, describePlayer, levelOf } from "./ladder.js";
+import { createGame } from "./create.js";
+import { readGames } from "./games.js";
+import { defaultOpponent, describePlayer, hasBeaten, levelOf, storeLevel } from "./ladder.js";
 import { fetchCatalogue } from "./start.js";
 
-const find = (id) => document.getElementById(id);
+const MAX_CONTINUED_GAMES = 4;
 
-/** Show the cards; `onCreated` receives a created game and the seats of the person. */
+const find = (id) => document.getElementById(id);
+const friendForm = find("friend");
+// Receives a created game and the seats of the person.
+let openGame = null;
+let catalogue = null;
+
+/** Show the page; `onCreated` receives a created game and the seats of the person. */
 export async function showHome(onCreated) {
-  find("home-error").textContent = "";
-  const { games, human } = await fetchCatalogue();
-  const cards = Object.entries(games).map(([kind, game]) =>
-    renderCard(kind, game, (opponent, node) => start({ game: kind, seats: [human, opponent] }, node, onCreated)));
-  find("cards").replaceChildren(...cards);
+  openGame = onCreated;
+  showError("");
+  catalogue = await fetchCatalogue();
+  showContinued();
+  find("cards").replaceChildren(...Object.keys(catalogue.games).map(renderCard));
+  fillFriendForm();
   import("./daily.js").then(({ showDaily }) => showDaily(find("daily-puzzle")));
   // Another route may have been selected meanwhile.
   find("home").hidden = Boolean(location.hash.split("/")[1]);
 }
 
-function renderCard(kind, { setting, start: state, summary, rungs }, onPlay) {
-  const opponent = defaultOpponent(kind, rungs);
-  const [name, level = ""] = describePlayer(opponent, rungs).split(", ");
-  const play = button(levelOf(opponent) ? `Play ${name}` : "Play", () => onPlay(opponent, play), { className: "main" });
-  play.setAttribute("aria-label", `${toTitle(kind)}: play ${name}`);
-  const picture = element("div", { inert: true });
-  picture.setAttribute("aria-hidden", "true");
-  new Board(picture, setting, () => {}).show({ ...state, choices: [] }, false);
-  const links = element("p", { className: "links" },
-    element("span", { textContent: level || name }),
-    element("a", { href: `#/learn/${kind}`, textContent: "Learn" }),
-    element("a", { href: `#/puzzles/${kind}`, textContent: "Puzzles" }),
-    element("a", { href: `#/new/${kind}`, textContent: "Options" }));
-  const text = element("div", {}, element("h2", { textContent: toTitle(kind) }), element("p", { textContent: summary }), play, links);
-  return element("section", { className: "card" }, picture, text);
+function showError(text) {
+  find("home-error").textContent = text;
+  find("home-error").hidden = !text;
 }
 
-async function start(request, playButton, onCreated) {
-  const label = playButton.textContent;
-  playButton.disabled = true;
-  playButton.textContent = "Starting …";
-  try {
-    onCreated(await fetchJson("/games", request), [0]);
-  } catch (error) {
-    find("home-error").textContent = error.message;
-  }
-  playButton.disabled = false;
-  playButton.textContent = label;
+/** Return an inert board, which shows pieces from the view of a player. */
+function renderPicture({ setting }, state, player = 1 - setting.top) {
+  const picture = element("div", { inert: true, ariaHidden: "true", className: "picture" });
+  const board = new Board(picture, setting, () => {});
+  if (player === setting.top) board.flip();
+  board.show({ path: [], captured: [], ...state, choices: [] }, false);
+  return picture;
 }
+
+// Games in progress
+
+/** Return how long ago a time was, in words. */
+export function describeAge(time) {
+  const minutes = Math.floor((Date.now() - time) / 60000);
+  if (minutes < 1) return "now";
+  if (minutes < 60) return `${minutes} min ago`;
+  return minutes < 1440 ? `${Math.floor(minutes / 60)} h ago` : `${Math.floor(minutes / 1440)} d ago`;
+}
+
+export const describeOpponent = ({ kind, opponent }) => `${toTitle(kind)} · ${opponent ? `you v ${opponent}` : "both sides"}`;
+
+function showContinued() {
+  const games = readGames().filter(({ kind, isOver }) => kind in catalogue.games && !isOver).slice(0, MAX_CONTINUED_GAMES);
+  const cards = games.map((entry) => {
+    const game = catalogue.games[entry.kind];
+    // The picture of another board size is left out.
+    const pieces = entry.pieces.filter(([row, column]) => row < game.setting.rows && column < game.setting.columns);
+    const text = element("span", {}, element("b", { textContent: describeOpponent(entry) }), element("span", { textContent: `${entry.standing} · ${describeAge(entry.at)}` }));
+    return element("a", { href: `#/${entry.game}`, className: "continued" }, renderPicture(game, { pieces }, entry.player), text);
+  });
+  find("continue").replaceChildren(...cards);
+  find("continue").hidden = !cards.length;
+}
+
+// Games against the ladder
+
+function renderCard(kind) {
+  const game = catalogue.games[kind];
+  const { summary, rungs } = game;
+  const opponent = defaultOpponent(kind, rungs);
+  const [name, level = ""] = describePlayer(opponent, rungs).split(", ");
+  const play = button(levelOf(opponent) ? `Play ${name}` : "Play", () => playAgainst(kind, opponent, play), { className: "main" });
+  play.setAttribute("aria-label", `${toTitle(kind)}: play ${name}`);
+  const choose = button(`${level || name} ▾`, () => showOpponents(kind, play), { className: "link" });
+  choose.setAttribute("aria-label", `${toTitle(kind)}: choose opponent, ${level}`);
+  const links = element("p", { className: "links" },
+    choose,
+    element("a", { href: `#/learn/${kind}`, textContent: "Learn" }),
+    element("a", { href: `#/puzzles/${kind}`, textContent: "Puzzles" }));
+  const text = element("div", {}, element("h2", { textContent: toTitle(kind) }), element("p", { textContent: summary }), play, links);
+  return element("section", { className: "card" }, renderPicture(game, game.start), text);
+}
+
+function playAgainst(kind, opponent, playButton) {
+  storeLevel(kind, levelOf(opponent));
+  create({ game: kind, seats: [catalogue.human, opponent] }, 0, playButton);
+}
+
+/** Show the ladder of a game to choose an opponent from. */
+function showOpponents(kind, playButton) {
+  const rows = catalogue.games[kind].ladder.map(([name, character, elo], index) => {
+    const spec = `ladder:${index + 1}`;
+    const row = button("", () => {
+      find("opponents").hidePopover();
+      playAgainst(kind, spec, playButton);
+    });
+    const isCurrent = spec === defaultOpponent(kind, catalogue.games[kind].rungs);
+    if (isCurrent) row.setAttribute("aria-current", "true");
+    row.autofocus = isCurrent;
+    row.append(
+      element("b", { textContent: name }), element("span", { textContent: character }),
+      element("span", { textContent: `Elo ${elo}` }), element("span", { textContent: hasBeaten(kind, index + 1) ? "✓ beaten" : "" }));
+    return row;
+  });
+  find("opponents").replaceChildren(element("h2", { textContent: `${toTitle(kind)}: choose your opponent` }), ...rows);
+  find("opponents").showPopover();
+}
+
+/** Create a game with the person on `seat`. */
+async function create(request, seat, createButton) {
+  showError("");
+  try {
+    openGame(await createGame(request, createButton), [seat]);
+  } catch (error) {
+    showError(error.message);
+  }
+}
+
+// Games with a friend
+
+function fillFriendForm() {
+  const { game } = friendForm.elements;
+  if (!game.length) game.append(...Object.keys(catalogue.games).map((value) => element("option", { value, textContent: toTitle(value) })));
+  game.onchange = showColors;
+  showColors();
+}
+
+function showColors() {
+  const { names } = catalogue.games[friendForm.elements.game.value];
+  for (const input of friendForm.elements.color) if (input.value) input.nextSibling.textContent = names[input.value];
+}
+
+friendForm.addEventListener("submit", (event) => {
+  event.preventDefault();
+  const { game, time, color } = friendForm.elements;
+  const [minutes, increment] = time.value.split("+").map(Number);
+  const clock = time.value ? { seconds: 60 * minutes, increment } : {};
+  const seat = color.value ? Number(color.value) : Math.floor(2 * Math.random());
+  create({ game: game.value, seats: [catalogue.human, catalogue.human], ...clock }, seat, friendForm.querySelector("button"));
+});

@@ -21,8 +21,10 @@ export function defaultOpponent(kind, rungs) {
   return `ladder:${Math.min(readProgress(kind).level, rungs.length)}`;
 }
 
-// The number of wins (positive) or losses (negative) in a row at the level.
-const readProgress = (kind) => readStored(`ladder ${kind}`) ?? { level: 1, streak: 0, game: "" };
+/** Return the progress in a game: `streak` is the number of wins, or losses if negative, at the level. */
+const readProgress = (kind) => ({ level: 1, streak: 0, game: "", beaten: [], ...readStored(`ladder ${kind}`) });
+
+export const hasBeaten = (kind, level) => readProgress(kind).beaten.includes(level);
 
 /** Store the level of a game that starts. */
 export function storeLevel(kind, level) {
@@ -34,10 +36,11 @@ export function storeLevel(kind, level) {
 export function countResult(kind, game, level, score, rungs) {
   const progress = readProgress(kind);
   if (progress.game === game || progress.level !== level || !score) return;
+  const beaten = score > 0 ? [...new Set([...progress.beaten, level])] : progress.beaten;
   let streak = score * Math.max(0, score * progress.streak) + score;
   if (Math.abs(streak) === RESULTS_PER_LEVEL) {
     level = Math.min(rungs.length, Math.max(1, level + score));
     streak = 0;
   }
-  store(`ladder ${kind}`, { level, streak, game });
+  store(`ladder ${kind}`, { level, streak, game, beaten });
 }

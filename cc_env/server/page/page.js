@@ -1,6 +1,7 @@
 // The page and its routes:
 //
 //   #                     cards of the games
+//   #/games               the list of this browser's games
 //   #/new/KIND            the form for a custom game, with a kind of game selected; #/new
 //   #/GAME                a game; #/GAME/TOKEN gives its reader a seat, and becomes #/GAME
 //   #/GAME/review         the review of a game
@@ -28,7 +29,7 @@ const HINT_WIDTH = 9;
 let gameView = null;
 // Modules of routes, loaded on first use. Each exports `show`, which receives the parts of the route,
 // and `hide`.
-const MODULES = { analyze: "./analysis.js", puzzle: "./puzzles.js", puzzles: "./puzzles.js", review: "./review.js" };
+const MODULES = { analyze: "./analysis.js", games: "./my_games.js", puzzle: "./puzzles.js", puzzles: "./puzzles.js", review: "./review.js" };
 const loadedModules = {};
 
 /** Show the route of a module; a route selected while it loads is shown instead. */
@@ -44,7 +45,7 @@ async function showModule(name, parts) {
 }
 
 // The views that the navigation links to, by route.
-const VIEWS = { "": "play", new: "play", learn: "learn", analyze: "analyze", puzzle: "puzzles", puzzles: "puzzles" };
+const VIEWS = { "": "play", new: "play", games: "play", learn: "learn", analyze: "analyze", puzzle: "puzzles", puzzles: "puzzles" };
 
 /** Mark the current view in the navigation; style sheets read it, too. */
 function showNavigation(route) {
@@ -57,6 +58,7 @@ function showRoute() {
   const [, route = "", ...rest] = location.hash.split("/");
   gameView?.connection.close();
   gameView = null;
+  for (const id of ["more", "opponents"]) find(id).hidePopover();
   const alert = find("connection-alert");
   alert.hidden = true;
   alert.classList.remove("final");
@@ -71,7 +73,7 @@ function showRoute() {
   if (route !== "learn") leaveLessons();
   for (const module of Object.values(loadedModules)) module.hide();
   if (!route) showHome(openGame);
-  else if (route === "new") showForm(openGame, rest[0]);
+  else if (route === "new") showForm(openGame, rest[0], rest[1] === "watch");
   else if (route === "learn") showLessons(...rest);
   else if (route === "analyze") showModule(route, [rest[0], rest[0] ? readSeats(rest[0]).tokens : []]);
   else if (route in MODULES) showModule(route, [route, ...rest]);
@@ -134,8 +136,10 @@ class GameView {
     this.panels = new Panels(setting, permissions, (name, fields) => this.execute(name, fields));
     if (isOwner) this.pace = new Pace((command, fields) => this.send(command, fields));
     showExports(this.game, exports, showError);
-    const links = this.links.map((token) => ["Link for the other player", `#/${this.game}/${token}`]);
-    this.panels.showLinks([...links, ["Link for spectators", `#/${this.game}`]]);
+    const invitations = this.links.map((token) => ["Link for the other player", `#/${this.game}/${token}`]);
+    const links = [["Link for spectators", `#/${this.game}`]];
+    if (seats.length) links.push(["Your own seat, for another device: a secret", ["#", this.game, ...this.tokens].join("/")]);
+    this.panels.showLinks(invitations, links);
   }
 
   on_state(state) {
@@ -186,8 +190,9 @@ class GameView {
     const { tokens, links } = this;
     if (!tokens.length || findGame(this.game)?.version === version) return;
     const [opponent] = panels.names.filter((name) => name !== "you");
-    const isMine = !result && panels.isMine;
-    updateGame(this.game, { tokens, links, kind: panels.setting.game, opponent, version, isOver: Boolean(result), isMine, standing: panels.describeStanding() });
+    const { game: kind } = panels.setting;
+    const standing = panels.describeStanding();
+    updateGame(this.game, { tokens, links, kind, opponent, version, standing, isOver: Boolean(result), pieces: state.pieces, player: panels.ownSeat });
   }
 
   /** The title of the page: whose turn it is or the result, for a client with one seat. */

@@ -5,6 +5,8 @@ import { describePlayer } from "./ladder.js";
 
 const LOW_CLOCK_SECONDS = 10;
 const CLOCK_INTERVAL_MS = 200;
+// Time after which a win can be claimed against a player who has left.
+const CLAIM_DELAY_MS = 61000;
 // Turns after which a declined offer can be repeated.
 const TURNS_TO_REOFFER = 2;
 
@@ -37,6 +39,7 @@ export class Panels {
     Object.assign(this, { ...permissions, setting, execute, presentSeats: [], notice: "", reoffers: {} });
     this.makeButtons();
     clearInterval(Panels.clockTimer);
+    clearTimeout(Panels.claimTimer);
     Panels.clockTimer = setInterval(() => this.showClocks(), CLOCK_INTERVAL_MS);
   }
 
@@ -111,6 +114,7 @@ export class Panels {
       button(accept, () => this.execute(offer), { className: "main" }),
       button(decline, () => this.execute("decline", { offer })),
     ]);
+    if (this.canClaim && !this.state.result && this.state.decisions > 1) buttons.push(button("Claim the win", () => this.execute("claim")));
     find("offers").replaceChildren(...buttons);
   }
 
@@ -302,8 +306,19 @@ export class Panels {
 
   showPresence(seats) {
     this.presentSeats = seats;
-    if (this.state) this.showSeats();
+    this.canClaim = false;
+    clearTimeout(Panels.claimTimer);
+    if (this.state) {
+      this.showSeats();
+      this.showOffers();
+      if (this.ownSeat !== undefined && this.isAway(1 - this.ownSeat)) Panels.claimTimer = setTimeout(() => this.offerClaim(), CLAIM_DELAY_MS);
+    }
     this.showInvitation();
+  }
+
+  offerClaim() {
+    this.canClaim = true;
+    this.showOffers();
   }
 
   /** Show the link for the other player beside the board until that player has joined. */
@@ -325,11 +340,11 @@ export class Panels {
     }
   }
 
-  /** Show links, [label, hash]; an invitation comes first, the last one is for spectators. */
-  showLinks(links) {
-    this.hasInvitation = links.length > 1;
-    find("links").replaceChildren(...links.map((link) => this.renderLink(...link)));
-    find("invitation").replaceChildren(this.renderLink(...links[0]));
+  /** Show links, [label, hash]; the invitations also beside the board. */
+  showLinks(invitations, links) {
+    this.hasInvitation = invitations.length > 0;
+    find("links").replaceChildren(...[...invitations, ...links].map((link) => this.renderLink(...link)));
+    find("invitation").replaceChildren(...invitations.map((link) => this.renderLink(...link)));
   }
 
   renderLink(label, hash) {

@@ -2,12 +2,12 @@
 
 import { element, toTitle } from "./board.js";
 import { fetchJson } from "./connection.js";
+import { createGame } from "./create.js";
 import { defaultOpponent, describePlayer, levelOf, storeLevel } from "./ladder.js";
 import { readStored, store } from "./storage.js";
 
 const form = document.getElementById("start");
 const errorElement = document.getElementById("start-error");
-const SLOW_START_MS = 1000;
 let catalogue = null;
 // AbortController of the request for players in progress.
 let playersRequest = null;
@@ -19,8 +19,8 @@ export async function fetchCatalogue() {
 
 const renderOption = (value, label = value) => element("option", { value, textContent: label });
 
-/** Show the form, with a kind of game selected if it is in the catalogue. */
-export async function showForm(onCreated, kind) {
+/** Show the form, with a kind of game selected if it is in the catalogue, or for two computers. */
+export async function showForm(onCreated, kind, isWatched) {
   await fetchCatalogue();
   if (!form.elements.game.length) {
     const names = Object.keys(catalogue.games).map((name) => renderOption(name, toTitle(name)));
@@ -34,9 +34,10 @@ export async function showForm(onCreated, kind) {
     showGame();
   }
   selectLevel();
+  if (isWatched) form.elements.seat0.value = defaultOpponent(form.elements.game.value, catalogue.games[form.elements.game.value].rungs);
   form.onsubmit = (event) => {
     event.preventDefault();
-    createGame(onCreated);
+    submit(onCreated);
   };
   // The analysis page stores a setup here.
   const setup = readStored("setup", "sessionStorage");
@@ -56,25 +57,17 @@ function selectLevel() {
   }
 }
 
-async function createGame(onCreated) {
-  const button = form.querySelector("button.main");
-  const status = document.getElementById("start-status");
-  const timer = setTimeout(() => (status.textContent = "The first game of a kind is compiled, which takes some seconds."), SLOW_START_MS);
-  button.disabled = true;
-  button.textContent = "Starting …";
+async function submit(onCreated) {
   errorElement.textContent = "";
   try {
     const request = formRequest();
-    const created = await fetchJson("/games", request);
+    const created = await createGame(request, form.querySelector("button.main"));
     storeLevel(request.game, Math.max(...request.seats.map(levelOf)));
     onCreated(created);
   } catch (error) {
     errorElement.textContent = error.message;
+    errorElement.scrollIntoView({ block: "nearest" });
   }
-  clearTimeout(timer);
-  status.textContent = "";
-  button.disabled = false;
-  button.textContent = "Start";
 }
 
 function fillForm({ game, options, start }) {
@@ -93,8 +86,9 @@ function optionText(value, defaultValue) {
   return { true: "True", false: "False" }[value] ?? value;
 }
 
-/** Show the options and seats of the selected game. */
+/** Show the options and seats of the selected game, at its start. */
 function showGame() {
+  form.elements.start.value = "";
   document.getElementById("lessons-link").href = `#/learn/${form.elements.game.value}`;
   const game = catalogue.games[form.elements.game.value];
   const options = Object.entries(game.options).map(([name, value]) => renderOptionField(name, value, game.values[name]));
