@@ -196,7 +196,8 @@ def test_home_lists_games_themes_and_the_daily_puzzle(open_pages, address):
 
 def test_invalid_addresses_show_the_reason(open_pages, address):
     page = open_pages(address)
-    for route in ("#/puzzle/chess", "#/puzzle/mini_checkers/9999", "#/puzzle/mini_checkers/x"):
+    names = "chess", "constructor", "mini_checkers/9999", "mini_checkers/x", "mini_checkers/1/length"
+    for route in (f"#/puzzle/{name}" for name in (*names, "mini_checkers/1/%")):
         page.goto(address + route)
         page.wait_for_selector("#puzzles .error:not(:empty)")
         page.click("#puzzles >> text=All puzzles")

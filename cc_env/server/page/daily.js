@@ -1,7 +1,8 @@
 // The puzzle of the day, as a card of the home page and of the puzzles.
 
-import { Board, element, toTitle } from "./board.js";
+import { element, toTitle } from "./board.js";
 import { fetchJson } from "./connection.js";
+import { renderPicture } from "./picture.js";
 import { countDays, readProgress } from "./progress.js";
 import { loadStyle } from "./styles.js";
 
@@ -22,15 +23,6 @@ export async function showDaily(place) {
   }
 }
 
-/** Return an inert board. */
-export function renderPicture(setting, state) {
-  const picture = element("div", { inert: true, ariaHidden: "true", className: "picture" });
-  const board = new Board(picture, setting, () => {});
-  if (setting.top === state.mover) board.flip();
-  board.show({ ...state, choices: [] }, false);
-  return picture;
-}
-
 /** Return a card with the daily puzzle, as POST /puzzle returns it. */
 export function renderDaily({ game, number, setting, state, task, difficulty, date }) {
   const isSolved = readProgress(game, 0).results[number];
@@ -40,5 +32,5 @@ export function renderDaily({ game, number, setting, state, task, difficulty, da
     element("p", { className: "task-title", textContent: task }),
     element("p", { textContent: lines.filter(Boolean).join(" · ") }),
     element("a", { href: puzzleAddress(game, number), className: "button main", textContent: isSolved ? "Solved · look again" : "Solve" }));
-  return element("section", { className: "daily", ariaLabel: "Puzzle of the day" }, renderPicture(setting, state), text);
+  return element("section", { className: "daily", ariaLabel: "Puzzle of the day" }, renderPicture({ setting }, state, state.mover), text);
 }

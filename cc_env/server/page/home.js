@@ -1,10 +1,11 @@
 // The home page: games to continue, a card for each kind of game, which starts a game against its
 // ladder, and a form to invite a friend.
 
-import { Board, button, element, toTitle } from "./board.js";
+import { button, element, toTitle } from "./board.js";
 import { createGame } from "./create.js";
 import { readGames } from "./games.js";
 import { defaultOpponent, describePlayer, hasBeaten, levelOf, storeLevel } from "./ladder.js";
+import { renderPicture } from "./picture.js";
 import { fetchCatalogue } from "./start.js";
 
 const MAX_CONTINUED_GAMES = 4;
@@ -31,15 +32,6 @@ export async function showHome(onCreated) {
 function showError(text) {
   find("home-error").textContent = text;
   find("home-error").hidden = !text;
-}
-
-/** Return an inert board, which shows pieces from the view of a player. */
-function renderPicture({ setting }, state, player = 1 - setting.top) {
-  const picture = element("div", { inert: true, ariaHidden: "true", className: "picture" });
-  const board = new Board(picture, setting, () => {});
-  if (player === setting.top) board.flip();
-  board.show({ path: [], captured: [], ...state, choices: [] }, false);
-  return picture;
 }
 
 // Games in progress

@@ -9,6 +9,7 @@ import { playSound } from "./settings.js";
 
 const REFUTATION_MS = 600;
 const REPLY_MS = 300;
+const SLOW_MS = 1000;
 const REFUTATION_COLOR = "#b3261e";
 const SOLUTION_COLOR = "#1d7a43";
 const ARROW_WIDTH = 9;
@@ -120,10 +121,20 @@ export class TaskView {
     }
   }
 
+  /** Return the response of the server; a slow one is announced. */
+  async request(response) {
+    const timer = setTimeout(() => this.showMessage("Checking …"), SLOW_MS);
+    try {
+      return await response;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
   play(action) {
     return this.run(async () => {
       const turn = [...this.turn, action];
-      const judgment = await this.source.judge(this.turns, turn);
+      const judgment = await this.request(this.source.judge(this.turns, turn));
       if (this.isClosed) return;
       if (!judgment.is_finished) this.continueTurn(judgment, turn);
       else if (judgment.is_correct) await this.accept(judgment, turn);
@@ -134,6 +145,7 @@ export class TaskView {
   continueTurn({ states }, turn) {
     this.turn = turn;
     this.state = states.at(-1);
+    this.showMessage(this.state.remark || "Continue your turn");
     this.wait("unfinished");
   }
 
@@ -187,9 +199,8 @@ export class TaskView {
   hint() {
     return this.run(async () => {
       this.hasHelp = true;
-      this.solution ??= await this.source.solve(this.turns);
-      if (this.isClosed) return;
-      this.beginHint();
+      this.solution ??= await this.request(this.source.solve(this.turns));
+      if (!this.isClosed) this.beginHint();
     });
   }
 
@@ -211,7 +222,7 @@ export class TaskView {
   showSolution() {
     return this.run(async () => {
       this.hasHelp = true;
-      const { states, text } = (this.solution ??= await this.source.solve(this.turns));
+      const { states, text } = (this.solution ??= await this.request(this.source.solve(this.turns)));
       if (this.isClosed) return;
       this.isOver = true;
       this.board.state = null;

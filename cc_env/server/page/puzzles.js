@@ -3,8 +3,10 @@
 
 import { button, element, toTitle } from "./board.js";
 import { fetchJson } from "./connection.js";
-import { describeDays, puzzleAddress, renderDaily, renderPicture } from "./daily.js";
+import { createGame } from "./create.js";
+import { describeDays, puzzleAddress, renderDaily } from "./daily.js";
 import { defaultOpponent } from "./ladder.js";
+import { renderPicture } from "./picture.js";
 import { chooseNext, readProgress, recordDay, recordResult } from "./progress.js";
 import { TaskView, control } from "./puzzle.js";
 import { fetchCatalogue } from "./start.js";
@@ -20,7 +22,7 @@ export async function show(route, kind, number, theme) {
   const { hash } = location;
   try {
     const style = loadStyle("puzzles.css");
-    lists = await fetchJson("/puzzles");
+    if (!lists || route === "puzzles") lists = await fetchJson("/puzzles");
     await style;
     const render = route === "puzzles" ? await prepareHome(kind) : await preparePuzzle(kind, number, theme);
     if (location.hash === hash) render?.();
@@ -68,7 +70,7 @@ async function prepareHome(kind) {
   };
 }
 
-function renderTile(name, { ratings, first_rating: firstRating }, { setting, start, mover }) {
+function renderTile(name, { ratings, first_rating: firstRating }, game) {
   const { rating, results } = readProgress(name, firstRating);
   const solved = Object.values(results).filter(Boolean).length;
   const text = element("div", {},
@@ -77,7 +79,7 @@ function renderTile(name, { ratings, first_rating: firstRating }, { setting, sta
     element("p", { textContent: `${solved} of ${ratings.length} solved` }));
   const link = element("a", { href: `#/puzzle/${name}`, className: "button", textContent: "Solve" });
   link.setAttribute("aria-label", `Solve puzzles of ${toTitle(name)}`);
-  return element("section", { className: "tile" }, renderPicture(setting, { ...start, mover: 1 - setting.top, path: [], captured: [] }), text, link);
+  return element("section", { className: "tile" }, renderPicture(game, game.start), text, link);
 }
 
 function renderThemes(name, { themes }) {
@@ -97,7 +99,9 @@ function nextAddress(kind, theme, current) {
 
 async function preparePuzzle(kind, number, encodedTheme) {
   const theme = encodedTheme && decodeURIComponent(encodedTheme);
-  if (!lists.games[kind]) throw new Error(`There are no puzzles of ${kind}`);
+  if (!Object.hasOwn(lists.games, kind)) throw new Error(`There are no puzzles of ${kind}`);
+  const { themes } = lists.games[kind];
+  if (theme && !Object.hasOwn(themes, theme)) throw new Error(`There are no puzzles of ${kind} with the theme ${theme}`);
   if (!number) {
     location.replace(nextAddress(kind, theme));
     return null;
@@ -196,18 +200,16 @@ class PuzzleView {
 
   /** Start a game against the ladder from the puzzle's last position, or its first if it ended the game. */
   async playOn(playButton) {
-    playButton.disabled = true;
     const { task, puzzle } = this;
     try {
       const { games, human } = await fetchCatalogue();
       const opponent = defaultOpponent(puzzle.game, games[puzzle.game].rungs);
       const seats = puzzle.state.mover ? [opponent, human] : [human, opponent];
       const start = task.state.result ? puzzle.start : task.state.position;
-      const { game, tokens } = await fetchJson("/games", { ...this.setup, start, seats });
+      const { game, tokens } = await createGame({ ...this.setup, start, seats }, playButton);
       location.hash = `#/${game}/${tokens.find(Boolean)}`;
     } catch (error) {
       task.showMessage(error.message);
-      playButton.disabled = false;
     }
   }
 }

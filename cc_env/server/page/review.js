@@ -3,9 +3,9 @@
 
 import { Board, button, element, toTitle } from "./board.js";
 import { fetchJson } from "./connection.js";
-import { renderPicture } from "./daily.js";
 import { drawGauge, drawGraph } from "./graph.js";
 import { describePlayer } from "./ladder.js";
+import { renderPicture } from "./picture.js";
 import { TaskView, control } from "./puzzle.js";
 import { store } from "./storage.js";
 import { loadStyle } from "./styles.js";
@@ -176,7 +176,7 @@ class ReviewView {
     const retry = button("Retry", () => this.retry(index), { className: "main" });
     retry.setAttribute("aria-label", `Retry turn ${turn + 1}`);
     const lines = element("div", {}, title, element("p", { textContent: reason }), element("p", { className: "change", textContent: change }));
-    return element("section", { className: "moment", ariaLabel: `Moment ${index + 1}` }, renderPicture(this.setting, state), lines, retry);
+    return element("section", { className: "moment", ariaLabel: `Moment ${index + 1}` }, renderPicture({ setting: this.setting }, state, state.mover), lines, retry);
   }
 
   showTurns() {
