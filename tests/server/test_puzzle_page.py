@@ -196,7 +196,13 @@ def test_home_lists_games_themes_and_the_daily_puzzle(open_pages, address):
 
 def test_invalid_addresses_show_the_reason(open_pages, address):
     page = open_pages(address)
-    names = "chess", "constructor", "mini_checkers/9999", "mini_checkers/x", "mini_checkers/1/length"
+    names = (
+        "chess",
+        "constructor",
+        "mini_checkers/9999",
+        "mini_checkers/x",
+        "mini_checkers/1/length",
+    )
     for route in (f"#/puzzle/{name}" for name in (*names, "mini_checkers/1/%")):
         page.goto(address + route)
         page.wait_for_selector("#puzzles .error:not(:empty)")
