@@ -9,8 +9,9 @@ GET  /games/NAME.…  a game as a file; the suffix selects the format, see `cc_e
 POST /players, /open, /position, /analyze, /assess: analysis, see `cc_env.server.analysis_api`
 GET  /puzzles, /puzzles/daily, POST /puzzle, …: puzzles, see `cc_env.server.puzzle_api`
 POST /review, /retry: reviews of games, see `cc_env.server.review_api`
-WS   /play/NAME     first {"tokens": […], "client": NAME}, without a name if the client numbers no
-                    commands; then commands of `Room.handle_message`
+WS   /play/NAME     first {"tokens": […], "client": ID, "name": NAME}, without an ID if the client
+                    numbers no commands, and without a NAME if its person has none; then commands
+                    of `Room.handle_message`
 """
 
 import asyncio
@@ -26,7 +27,7 @@ from pathlib import Path
 from cc_env.errors import CcEnvError, MissingExtra, UnknownOption
 from cc_env.play import lessons, messages
 from cc_env.play.exporting import MEDIA_TYPES, prepare_export
-from cc_env.server.journal import read_client_name
+from cc_env.server.journal import read_client_name, read_player_name
 from cc_env.server.room import Client, Message, Room
 
 try:
@@ -313,11 +314,14 @@ async def _enter_game(socket: WebSocket, lobby: Lobby, address: str) -> tuple[Ro
     lobby.rates.check("connections to games", address)
     async with asyncio.timeout(lobby.limits.request_seconds):
         first = _parse_message(await _receive_text(socket), lobby.limits)
-    fields = messages.read_object(first, "the first message", ("tokens", "client"))
+    fields = messages.read_object(first, "the first message", ("tokens", "client", "name"))
     tokens = read_tokens(fields)
     name = read_client_name(fields["client"]) if "client" in fields else ""
+    player_name = read_player_name(fields.get("name", ""))
     room = await lobby.find_room(socket.path_params["name"], address)
-    return room, room.admit(tokens, address, name)
+    client = room.admit(tokens, address, name)
+    client.player_name = player_name
+    return room, client
 
 
 async def _reject(socket: WebSocket, error: CcEnvError) -> None:

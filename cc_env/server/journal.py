@@ -35,6 +35,7 @@ from cc_env.registry.import_allowlist import untrusted_names
 # The name of a game is a secret: every client that has it may watch the game.
 GAME_NAME = re.compile(r"[A-Za-z0-9_-]{16}")
 CLIENT_NAME = re.compile(r"[A-Za-z0-9_-]{1,32}")
+MAX_PLAYER_NAME_LENGTH = 20
 # Number of clients of a game whose last command is remembered.
 MAX_REMEMBERED_CLIENTS = 32
 MAX_PACE_SECONDS = 10.0
@@ -308,6 +309,15 @@ def read_client_name(value: object) -> str:
     if not isinstance(value, str) or not CLIENT_NAME.fullmatch(value):
         raise invalid_value("client", value, "1 to 32 letters, digits, _ or -")
     return value
+
+
+def read_player_name(value: object) -> str:
+    """Return the name of a person, "" without one; raise BadOption if it is invalid."""
+    is_text = isinstance(value, str) and value.isprintable()
+    if not is_text or len(value) > MAX_PLAYER_NAME_LENGTH:
+        expected = f"text of at most {MAX_PLAYER_NAME_LENGTH} characters"
+        raise invalid_value("name", value, expected)
+    return value.strip()
 
 
 def read_command_number(value: object) -> int:

@@ -291,7 +291,8 @@ class Lobby:
     async def catalogue(self) -> dict[str, object]:
         """Return the games with their options and players, and the limits of clocks."""
         clock = [MIN_CLOCK_SECONDS, self.limits.clock_seconds]
-        return {**await self.run_in_worker("", _catalogue), "clock": clock}
+        limits = {"clock": clock, "increment": MAX_INCREMENT_SECONDS}
+        return {**await self.run_in_worker("", _catalogue), **limits}
 
     # Work of players
 

@@ -64,7 +64,7 @@ class Client:
 
     `messages` is the queue of outgoing messages; None closes the connection. The owner of a game
     between two players controls its pace. A client that numbers its commands has a `name`, which
-    it keeps when it reconnects.
+    it keeps when it reconnects. The `player_name` is what the other clients call a person.
     """
 
     def __init__(
@@ -77,6 +77,7 @@ class Client:
     ) -> None:
         """Create a client with an empty queue."""
         self.seats, self.is_owner, self.address, self.name = seats, is_owner, address, name
+        self.player_name = ""
         self.is_disconnected = False
         self.messages: asyncio.Queue[str | None] = asyncio.Queue(MAX_QUEUED_MESSAGES)
 
@@ -139,6 +140,8 @@ class Room(SavedGame):
         self._absent_seats = self._human_seats - movers
         if self._absent_seats:
             self.session.pause_clock()
+        # Names of people, by seat.
+        self._player_names = ["", ""]
         # Times of the monotonic clock since which people have been away, by seat.
         self._away_since: dict[int, float] = {}
         # Number of games whose players decide before this one, None if it does not wait.
@@ -210,6 +213,8 @@ class Room(SavedGame):
             self.session.start_clock()
             self._broadcast_state()
         self.clients.add(client)
+        if len(client.seats) == 1:
+            self._player_names[min(client.seats)] = client.player_name
         game = self.session.game
         client.send(
             "welcome",
@@ -234,13 +239,14 @@ class Room(SavedGame):
             self._cancel_timer()
 
     def _broadcast_presence(self) -> None:
-        """Send all clients the occupied seats and the number of spectators."""
+        """Send all clients the occupied seats, people's names and the number of spectators."""
         seats = sorted({seat for client in self.clients for seat in client.seats})
         now = monotonic()
         away = self._human_seats.difference(seats)
         self._away_since = {seat: self._away_since.get(seat, now) for seat in away}
         spectators = sum(not client.seats for client in self.clients)
-        self.broadcast("presence", seats=seats, spectators=spectators)
+        names = self._player_names
+        self.broadcast("presence", seats=seats, names=names, spectators=spectators)
 
     def broadcast(self, message_type: str, **fields: object) -> None:
         """Send a message to all clients."""

@@ -1,10 +1,8 @@
 """The web application: games over HTTP and WebSocket, with Starlette's test client."""
 
 import asyncio
-import gzip
 import itertools
 import json
-import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -776,26 +774,7 @@ def rejection(client, opened, *tokens):
         return refusal
 
 
-def imported_scripts(name):
-    """Return the names of a script and of all that it imports statically."""
-    queue, names = [name], set()
-    while queue:
-        name = queue.pop()
-        if name not in names:
-            names.add(name)
-            text = (app.PAGE / name).read_text()
-            queue += re.findall(r'^import .* from "./([\w.]+)";$', text, re.MULTILINE)
-    return names
-
-
-def test_home_page_is_small():
-    """The home page loads page.js and its style sheets, and then the puzzle of the day."""
-    index = (app.PAGE / "index.html").read_text()
-    styles = re.findall(r'href="/static/(\w+\.css)"', index)
-    scripts = imported_scripts("page.js") | imported_scripts("daily.js")
-    assert not {"puzzle.js", "review.js", "analysis.js"} & scripts
-    names = {"index.html", "puzzles.css", *styles, *scripts}
-    assert sum(len(gzip.compress((app.PAGE / name).read_bytes())) for name in names) < 60_000
+def test_scripts_of_the_page_are_short():
     lines = [line for path in app.PAGE.glob("*.js") for line in path.read_text().splitlines()]
     assert len(lines) <= 4000
 

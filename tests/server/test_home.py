@@ -53,8 +53,8 @@ def test_unfinished_games_are_continued(open_home):
     card(page, "Mini checkers").locator("button.main").click()
     page.wait_for_selector("#game[data-decisions='0']")
     address = page.url
-    page.click("rect[data-cell='4,1']")
-    page.click("rect[data-cell='3,2']")
+    page.click("#board rect[data-cell='4,1']")
+    page.click("#board rect[data-cell='3,2']")
     page.wait_for_selector("#game[data-decisions='2']")
     page.click(".home")
     page.wait_for_selector(".continued")
@@ -102,20 +102,25 @@ def test_opponent_is_chosen_from_the_ladder(open_home):
 
 def test_friend_is_invited_by_a_link(open_home, open_pages, address):
     page, friend = open_home(), open_pages(address)
-    page.select_option("#friend [name=game]", "mini_checkers")
-    page.check("#friend [name=time][value='3+2']", force=True)
-    page.check("#friend [name=color][value='1']", force=True)
+    page.select_option("#friend [name=kind]", "mini_checkers")
+    page.click("#friend >> text=3+2")
+    page.click("#friend >> text=white")
     page.click("#friend >> text=Create link")
     page.wait_for_selector("#game[data-decisions='0']")
     assert page.locator(".stone[aria-label=white]").evaluate("e => e.parentElement.id") == (
         "bottom-seat"
     )
     assert page.text_content("#clock0") == "3:00"
+    friend.goto(address)
+    friend.click("#settings summary")
+    friend.fill("#settings [name=player]", "Ann")
+    friend.press("#settings [name=player]", "Enter")
     friend.goto(page.input_value("#invitation input"))
     friend.wait_for_selector("rect.selectable")
     page.wait_for_selector("#invitation", state="hidden")
-    friend.click("rect[data-cell='4,1']")
-    friend.click("rect[data-cell='3,2']")
+    page.wait_for_selector("#top-seat .name:text-is('Ann')")
+    friend.click("#board rect[data-cell='4,1']")
+    friend.click("#board rect[data-cell='3,2']")
     page.wait_for_selector("#game[data-decisions='1']")
     page.wait_for_selector("rect.selectable")
 

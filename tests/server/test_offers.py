@@ -2,7 +2,7 @@
 
 import pytest
 from conftest import HERE
-from test_app import connect, create_game
+from test_app import ORIGIN, PLAY, connect, create_game
 
 from cc_env.match.referee import Decision
 from cc_env.players.specs import temporary_players
@@ -244,3 +244,21 @@ def test_game_with_one_person_cannot_be_claimed(client):
     with connect(client, opened, 0) as player:
         player.send_command("claim")
         assert "between two people" in player.until("error")["reason"]
+
+
+def test_names_of_people_are_sent_to_all_clients(client):
+    opened = create_game(client)
+    with connect(client, opened, 0) as first:
+        url = f"{PLAY}/{opened['game']}"
+        with client.websocket_connect(url, headers=ORIGIN) as socket:
+            socket.send_json({"tokens": opened["tokens"][1:], "name": " Ann "})
+            assert first.until("presence", seats=[0, 1])["names"] == ["", "Ann"]
+        assert first.until("presence", seats=[0])["names"] == ["", "Ann"]
+
+
+@pytest.mark.parametrize("name", [5, None, "a" * 21, "a\nb", ["Ann"]])
+def test_invalid_names_are_rejected(name, client):
+    opened = create_game(client)
+    with client.websocket_connect(f"{PLAY}/{opened['game']}", headers=ORIGIN) as socket:
+        socket.send_json({"tokens": opened["tokens"][:1], "name": name})
+        assert "name=" in socket.receive_json()["reason"]

@@ -614,6 +614,11 @@ def test_invalid_minutes_are_rejected(server, open_pages):
         page.click("text=Start")
         page.wait_for_selector(f"""#start-error:has-text("'{minutes}'")""")
         assert page.is_visible("#start")
+    page.fill("[name=minutes]", "3")
+    for seconds in ("two", "61", "-1"):
+        page.fill("[name=increment]", seconds)
+        page.click("text=Start")
+        page.wait_for_selector(f"""#start-error:has-text("'{seconds}'")""")
 
 
 def test_unselectable_piece_shows_the_reason(open_game):

@@ -26,8 +26,8 @@ def address(tmp_path_factory):
 
 def play(page, text, decisions):
     piece, cell = text.split()
-    page.click(f"rect[data-cell='{piece}']")
-    page.click(f"rect[data-cell='{cell}']")
+    page.click(f"#board rect[data-cell='{piece}']")
+    page.click(f"#board rect[data-cell='{cell}']")
     page.wait_for_selector(f"#game[data-decisions='{decisions}']")
 
 

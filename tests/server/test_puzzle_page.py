@@ -196,15 +196,9 @@ def test_home_lists_games_themes_and_the_daily_puzzle(open_pages, address):
 
 def test_invalid_addresses_show_the_reason(open_pages, address):
     page = open_pages(address)
-    names = (
-        "chess",
-        "constructor",
-        "mini_checkers/9999",
-        "mini_checkers/x",
-        "mini_checkers/1/length",
-    )
-    for route in (f"#/puzzle/{name}" for name in (*names, "mini_checkers/1/%")):
-        page.goto(address + route)
+    puzzles = "9999", "x", "1/length", "1/%"
+    for name in ("chess", "constructor", *(f"mini_checkers/{puzzle}" for puzzle in puzzles)):
+        page.goto(f"{address}#/puzzle/{name}")
         page.wait_for_selector("#puzzles .error:not(:empty)")
         page.click("#puzzles >> text=All puzzles")
         page.wait_for_selector(".tile")

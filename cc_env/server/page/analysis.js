@@ -2,11 +2,11 @@
 // It keeps a tree of turns; the server provides positions, legal moves and evaluations.
 
 import { Board, button, element, pressedLetter, toTitle } from "./board.js";
-import { fetchJson } from "./connection.js";
+import { fetchCatalogue, fetchJson } from "./connection.js";
 import { MARK_COLORS, drawGauge, drawGraph } from "./graph.js";
 import { levelOf } from "./ladder.js";
 import { drawOverlay } from "./overlay.js";
-import { fetchCatalogue, playerSpecs, readOptions, renderOptionField } from "./start.js";
+import { playerSpecs, readOptions, renderOptionField } from "./start.js";
 import { readStored, store } from "./storage.js";
 import { Node, listRows } from "./tree.js";
 

@@ -2,6 +2,8 @@
 //
 // The oldest unanswered command is sent, and sent again after a reconnection; later ones wait.
 
+import { playerName } from "./settings.js";
+
 const MIN_RETRY_MS = 250;
 const MAX_RETRY_MS = 5000;
 const MAX_SILENCE_MS = 10000;
@@ -28,7 +30,7 @@ export class Connection {
     this.socket = new WebSocket(`${scheme}://${location.host}/play/${this.game}`);
     this.socket.onopen = () => {
       this.expectMessage(MAX_SILENCE_MS);
-      this.socket.send(JSON.stringify({ tokens: this.tokens, client: this.client }));
+      this.socket.send(JSON.stringify({ tokens: this.tokens, client: this.client, name: playerName() }));
     };
     this.socket.onmessage = (event) => this.receive(JSON.parse(event.data));
     this.socket.onclose = () => this.reconnect();
@@ -109,6 +111,13 @@ export class Connection {
     this.onMessage = () => {};
     this.dropSocket();
   }
+}
+
+let catalogue = null;
+
+/** Return the games with their options and players. */
+export async function fetchCatalogue() {
+  return (catalogue ??= await fetchJson("/catalogue"));
 }
 
 /** Return the JSON content of a response: of a POST request if there is a body, else of GET. */

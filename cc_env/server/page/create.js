@@ -1,7 +1,8 @@
-// Creation of games. A game is created when its rules are compiled; meanwhile a bar shows the progress.
+// Creation of games, and the way to them. A game is created when its rules are compiled; meanwhile a bar shows the progress.
 
 import { element, toTitle } from "./board.js";
 import { fetchJson } from "./connection.js";
+import { updateGame } from "./games.js";
 
 const PROGRESS_DELAY_MS = 500;
 const PROGRESS_INTERVAL_MS = 500;
@@ -12,6 +13,8 @@ export async function createGame(request, button) {
   button.disabled = true;
   button.textContent = "Starting …";
   const progress = new Progress(request.game);
+  // Loaded meanwhile.
+  import("./game.js").catch(() => {});
   try {
     return await fetchJson("/games", request);
   } finally {
@@ -19,6 +22,20 @@ export async function createGame(request, button) {
     button.disabled = false;
     button.textContent = label;
   }
+}
+
+/** Go to a created game with some of its seats. */
+export function openGame({ game, tokens, owner_token: ownerToken }, seats) {
+  if (ownerToken) return enterGame(game, [ownerToken], []);
+  const otherTokens = tokens.filter((token, seat) => token && !seats.includes(seat));
+  enterGame(game, seats.map((seat) => tokens[seat]), otherTokens);
+}
+
+/** Go to a game with the seats of `tokens`; `links` are the tokens of other players. */
+export function enterGame(game, tokens, links) {
+  if (tokens.length) updateGame(game, { tokens, links });
+  history.pushState({ tokens, links }, "", `#/${game}`);
+  dispatchEvent(new Event("hashchange"));
 }
 
 class Progress {

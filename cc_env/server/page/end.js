@@ -1,14 +1,14 @@
 // The card at the end of a game: its review, a rematch, and another opponent of the ladder.
 
 import { button, element } from "./board.js";
-import { createGame } from "./create.js";
+import { createGame, openGame } from "./create.js";
 import { defaultOpponent, levelOf, storeLevel } from "./ladder.js";
 
-/** Fill the card of a finished game; `openGame` goes to a created one. */
-export function showEndCard(card, { game, state, panels }, openGame) {
+/** Fill the card of a finished game. */
+export function showEndCard(card, { game, state, panels }) {
   const review = element("a", { href: `#/${game}/review`, className: "button main", textContent: "Review" });
   const opponent = nextOpponent(state, panels);
-  const next = opponent && button(opponent.label, () => start(opponent.level, next, panels, openGame));
+  const next = opponent && button(opponent.label, () => start(opponent.level, next, panels));
   const nodes = [state.turns.length && review, panels.canRematch && panels.buttons.rematch, next].filter(Boolean);
   card.replaceChildren(...nodes);
   card.hidden = !nodes.length;
@@ -24,7 +24,7 @@ function nextOpponent(state, { ownSeat, ownScore, setting: { game, rungs } }) {
   return null;
 }
 
-async function start(level, startButton, panels, openGame) {
+async function start(level, startButton, panels) {
   const { ownSeat, setting: { game, options } } = panels;
   try {
     const seats = ["human", "human"];

@@ -2,23 +2,19 @@
 // ladder, and a form to invite a friend.
 
 import { button, element, toTitle } from "./board.js";
-import { createGame } from "./create.js";
+import { fetchCatalogue } from "./connection.js";
+import { createGame, openGame } from "./create.js";
 import { readGames } from "./games.js";
 import { defaultOpponent, describePlayer, hasBeaten, levelOf, storeLevel } from "./ladder.js";
 import { renderPicture } from "./picture.js";
-import { fetchCatalogue } from "./start.js";
 
 const MAX_CONTINUED_GAMES = 4;
 
 const find = (id) => document.getElementById(id);
 const friendForm = find("friend");
-// Receives a created game and the seats of the person.
-let openGame = null;
 let catalogue = null;
 
-/** Show the page; `onCreated` receives a created game and the seats of the person. */
-export async function showHome(onCreated) {
-  openGame = onCreated;
+export async function showHome() {
   showError("");
   catalogue = await fetchCatalogue();
   showContinued();
@@ -116,22 +112,22 @@ async function create(request, seat, createButton) {
 // Games with a friend
 
 function fillFriendForm() {
-  const { game } = friendForm.elements;
-  if (!game.length) game.append(...Object.keys(catalogue.games).map((value) => element("option", { value, textContent: toTitle(value) })));
-  game.onchange = showColors;
+  const { kind } = friendForm.elements;
+  if (!kind.length) kind.append(...Object.keys(catalogue.games).map((value) => element("option", { value, textContent: toTitle(value) })));
+  kind.onchange = showColors;
   showColors();
 }
 
 function showColors() {
-  const { names } = catalogue.games[friendForm.elements.game.value];
+  const { names } = catalogue.games[friendForm.elements.kind.value];
   for (const input of friendForm.elements.color) if (input.value) input.nextSibling.textContent = names[input.value];
 }
 
 friendForm.addEventListener("submit", (event) => {
   event.preventDefault();
-  const { game, time, color } = friendForm.elements;
+  const { kind, time, color } = friendForm.elements;
   const [minutes, increment] = time.value.split("+").map(Number);
   const clock = time.value ? { seconds: 60 * minutes, increment } : {};
   const seat = color.value ? Number(color.value) : Math.floor(2 * Math.random());
-  create({ game: game.value, seats: [catalogue.human, catalogue.human], ...clock }, seat, friendForm.querySelector("button"));
+  create({ game: kind.value, seats: [catalogue.human, catalogue.human], ...clock }, seat, friendForm.querySelector("button"));
 });

@@ -2,15 +2,15 @@
 // an instruction for it.
 
 import { Board, button, element, toTitle } from "./board.js";
-import { fetchJson } from "./connection.js";
-import { fetchCatalogue } from "./start.js";
+import { fetchCatalogue, fetchJson } from "./connection.js";
 
 const REPLAY_INTERVAL_MS = 900;
 const root = document.getElementById("learn");
 let current = { game: null, lessons: [] };
 
 /** Show the lessons of a game, scrolled to one of them, or the list of games. */
-export async function showLessons(game, number) {
+export async function show(game, number) {
+  root.hidden = false;
   if (!game) return showGames();
   if (current.game !== game) await loadGame(game);
   const section = document.getElementById(`lesson${number}`);
@@ -27,7 +27,13 @@ async function showGames(...notes) {
   root.replaceChildren(element("h1", { textContent: "How to play" }), ...notes, element("ul", { className: "titles" }, ...links));
 }
 
-export function leaveLessons() {
+export function hide() {
+  leaveLessons();
+  root.hidden = true;
+}
+
+/** Return all lessons to their start. */
+function leaveLessons() {
   for (const lesson of current.lessons) lesson.restart();
 }
 

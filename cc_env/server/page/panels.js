@@ -36,7 +36,7 @@ const capitalize = (text) => (/^\w+:/.test(text) ? text : text[0].toUpperCase() 
 export class Panels {
   /** `permissions`: the client's seats, `assistance` and `canRematch`; `execute` runs a command. */
   constructor(setting, permissions, execute) {
-    Object.assign(this, { ...permissions, setting, execute, presentSeats: [], notice: "", reoffers: {} });
+    Object.assign(this, { ...permissions, setting, execute, presentSeats: [], playerNames: [], notice: "", reoffers: {} });
     this.makeButtons();
     clearInterval(Panels.clockTimer);
     clearTimeout(Panels.claimTimer);
@@ -139,7 +139,7 @@ export class Panels {
     const otherName = this.seats.length ? "other player" : "person";
     const { rungs } = this.setting;
     return this.state.seats.map((name, player) =>
-      name !== "human" ? describePlayer(name, rungs).split(", ")[0] : this.seats.includes(player) ? "you" : otherName);
+      name !== "human" ? describePlayer(name, rungs).split(", ")[0] : this.seats.includes(player) ? "you" : this.playerNames[player] || otherName);
   }
 
   /** The seat of a client with one seat, which texts call "you"; undefined for others. */
@@ -304,8 +304,8 @@ export class Panels {
     this.announcedDecisions = decisions;
   }
 
-  showPresence(seats) {
-    this.presentSeats = seats;
+  showPresence(seats, playerNames) {
+    Object.assign(this, { presentSeats: seats, playerNames });
     this.canClaim = false;
     clearTimeout(Panels.claimTimer);
     if (this.state) {

@@ -2,16 +2,14 @@
 // puzzle, #/puzzle/KIND/NUMBER/THEME one of a theme, #/puzzle/KIND the next one.
 
 import { button, element, toTitle } from "./board.js";
-import { fetchJson } from "./connection.js";
+import { fetchCatalogue, fetchJson } from "./connection.js";
 import { createGame } from "./create.js";
 import { describeDays, puzzleAddress, renderDaily } from "./daily.js";
 import { defaultOpponent } from "./ladder.js";
 import { renderPicture } from "./picture.js";
 import { chooseNext, readProgress, recordDay, recordResult } from "./progress.js";
 import { TaskView, control } from "./puzzle.js";
-import { fetchCatalogue } from "./start.js";
 import { store } from "./storage.js";
-import { loadStyle } from "./styles.js";
 
 const root = document.getElementById("puzzles");
 const KEYS = { h: "hint", n: "next", f: "flip", " ": "next" };
@@ -21,9 +19,7 @@ let view = null;
 export async function show(route, kind, number, theme) {
   const { hash } = location;
   try {
-    const style = loadStyle("puzzles.css");
     if (!lists || route === "puzzles") lists = await fetchJson("/puzzles");
-    await style;
     const render = route === "puzzles" ? await prepareHome(kind) : await preparePuzzle(kind, number, theme);
     if (location.hash === hash) render?.();
   } catch (error) {

@@ -8,7 +8,6 @@ import { describePlayer } from "./ladder.js";
 import { renderPicture } from "./picture.js";
 import { TaskView, control } from "./puzzle.js";
 import { store } from "./storage.js";
-import { loadStyle } from "./styles.js";
 
 const root = document.getElementById("review");
 const SHORTCUTS = { ArrowLeft: "back", ArrowRight: "forward", Home: "first", End: "last", f: "flip" };
@@ -28,7 +27,6 @@ export async function show(room, tokens) {
   root.replaceChildren(element("p", { role: "status", textContent: "Loading …" }));
   root.hidden = false;
   try {
-    await Promise.all(["puzzles.css", "review.css"].map(loadStyle));
     const parts = readParts("/review", { room, tokens }, signal);
     const { value: game } = await parts.next();
     if (signal.aborted) return;

@@ -1,4 +1,4 @@
-// Settings that the browser stores: coordinates and sounds.
+// Settings that the browser stores: coordinates, sounds, and the name that other players see.
 
 import { readStored, store } from "./storage.js";
 
@@ -25,6 +25,17 @@ for (const name of Object.keys(DEFAULTS)) {
   });
 }
 showCoordinates();
+
+const nameInput = document.querySelector("#settings [name=player]");
+
+/** Return the name that other players see, "" if there is none. */
+export function playerName() {
+  const name = readStored("player");
+  return typeof name === "string" ? name.slice(0, nameInput.maxLength) : "";
+}
+
+nameInput.value = playerName();
+nameInput.addEventListener("change", () => store("player", nameInput.value.trim()));
 
 /** Play the sound of a "move", a "capture" or the "end" of a game, if sounds are on. */
 export function playSound(kind) {

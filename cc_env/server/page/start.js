@@ -1,8 +1,8 @@
 // The form for a new game, filled from the server's catalogue.
 
 import { element, toTitle } from "./board.js";
-import { fetchJson } from "./connection.js";
-import { createGame } from "./create.js";
+import { fetchCatalogue, fetchJson } from "./connection.js";
+import { createGame, openGame } from "./create.js";
 import { defaultOpponent, describePlayer, levelOf, storeLevel } from "./ladder.js";
 import { readStored, store } from "./storage.js";
 
@@ -12,16 +12,11 @@ let catalogue = null;
 // AbortController of the request for players in progress.
 let playersRequest = null;
 
-/** Return the games with their options and players. */
-export async function fetchCatalogue() {
-  return (catalogue ??= await fetchJson("/catalogue"));
-}
-
 const renderOption = (value, label = value) => element("option", { value, textContent: label });
 
-/** Show the form, with a kind of game selected if it is in the catalogue, or for two computers. */
-export async function showForm(onCreated, kind, isWatched) {
-  await fetchCatalogue();
+/** Show the form, with a kind of game selected if it is in the catalogue; "watch": two computers. */
+export async function show(kind, mode) {
+  catalogue = await fetchCatalogue();
   if (!form.elements.game.length) {
     const names = Object.keys(catalogue.games).map((name) => renderOption(name, toTitle(name)));
     form.elements.game.append(...names);
@@ -34,10 +29,10 @@ export async function showForm(onCreated, kind, isWatched) {
     showGame();
   }
   selectLevel();
-  if (isWatched) form.elements.seat0.value = defaultOpponent(form.elements.game.value, catalogue.games[form.elements.game.value].rungs);
+  if (mode === "watch") form.elements.seat0.value = defaultOpponent(form.elements.game.value, catalogue.games[form.elements.game.value].rungs);
   form.onsubmit = (event) => {
     event.preventDefault();
-    submit(onCreated);
+    submit();
   };
   // The analysis page stores a setup here.
   const setup = readStored("setup", "sessionStorage");
@@ -45,7 +40,12 @@ export async function showForm(onCreated, kind, isWatched) {
     store("setup", null, "sessionStorage");
     fillForm(setup);
   }
-  form.hidden = false;
+  // Another route may have been selected meanwhile.
+  form.hidden = !location.hash.startsWith("#/new");
+}
+
+export function hide() {
+  form.hidden = true;
 }
 
 /** Select the stored level of the ladder, which the last game may have changed. */
@@ -57,13 +57,13 @@ function selectLevel() {
   }
 }
 
-async function submit(onCreated) {
+async function submit() {
   errorElement.textContent = "";
   try {
     const request = formRequest();
     const created = await createGame(request, form.querySelector("button.main"));
     storeLevel(request.game, Math.max(...request.seats.map(levelOf)));
-    onCreated(created);
+    openGame(created, ownSeats(created.tokens));
   } catch (error) {
     errorElement.textContent = error.message;
     errorElement.scrollIntoView({ block: "nearest" });
@@ -188,6 +188,13 @@ function parseMinutes(text) {
   throw new Error(`invalid minutes '${text}'; expected ${range}, such as 5 or 2.5`);
 }
 
+/** Return the seconds that are added after each turn. */
+function parseIncrement(text) {
+  const seconds = Number(text.replace(",", "."));
+  if (seconds >= 0 && seconds <= catalogue.increment) return seconds;
+  throw new Error(`invalid seconds '${text}'; expected 0 to ${catalogue.increment}`);
+}
+
 function formRequest() {
   const values = selectedSeats();
   const seats = values.map((value, seat) => {
@@ -202,12 +209,13 @@ function formRequest() {
     random_seats: form.elements.random_seats.checked,
     assistance: values.includes("friend") && form.elements.assistance.checked,
     seconds: minutes ? parseMinutes(minutes) : null,
+    increment: parseIncrement(form.elements.increment.value.trim()),
     start: form.elements.start.value.trim() || null,
   };
 }
 
 /** Return the seats of the person at this browser; the remaining people are friends. */
-export function ownSeats(tokens) {
+function ownSeats(tokens) {
   const people = tokens.map((token, seat) => (token ? seat : -1)).filter((seat) => seat >= 0);
   const values = selectedSeats();
   const count = values.filter((value) => value === "you").length;
