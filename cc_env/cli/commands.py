@@ -52,6 +52,7 @@ from cc_env.errors import (
 )
 from cc_env.files import write_atomically
 from cc_env.games.factory import game_module, game_option_defaults, make_game
+from cc_env.ladder.rungs import has_ladder
 from cc_env.match import record
 from cc_env.match.match import Limits, Match
 from cc_env.match.record import export_match, find_format, record_foreign, replay_records
@@ -61,7 +62,7 @@ from cc_env.play.analysis import describe_analysis
 from cc_env.play.exporting import RECORD_SUFFIX
 from cc_env.play.lessons import load_guide
 from cc_env.play.session import HUMAN, GameSession
-from cc_env.play.terminal import Console, check_save_path, line_reader
+from cc_env.play.terminal import Console, check_save_path, line_reader, to_spec
 from cc_env.play.terminal import save as save_game
 from cc_env.players.specs import make_player
 from cc_env.protocols import tcp
@@ -202,9 +203,16 @@ def analyze(
 def play(
     game: GameName = "capture_conquer",
     first: Annotated[
-        str, Option(help=f"The first player: {HUMAN}, or a player such as minimax:hard.")
+        str,
+        Option(help=f"The first player: {HUMAN}, a level of the ladder by name, or a player."),
     ] = HUMAN,
-    second: Annotated[str, Option(help="The second player.")] = "minimax:normal",
+    second: Annotated[
+        str | None,
+        Option(
+            help="The second player.",
+            show_default="the first level of the ladder, else minimax:normal",
+        ),
+    ] = None,
     option: GameOptions = None,
     position: PositionText = None,
     random_seats: Annotated[
@@ -244,7 +252,9 @@ def play(
     limits = Limits(
         max_turns=max_turns, seconds_per_game=seconds_per_game, seconds_per_turn=seconds_per_turn
     )
-    specs = [first, second]
+    if second is None:
+        second = "ladder:1" if has_ladder(played_game) else "minimax:normal"
+    specs = [to_spec(played_game, name) for name in (first, second)]
     seed = secrets.randbelow(2**31) if seed is None else seed
     if random_seats:
         random_streams.check_seed(seed)
@@ -570,7 +580,8 @@ def _print_turns(match: Match) -> None:
     """Print the board at the start and after each turn."""
     start, *pictures = frames(match)
     console.print(str(start))
-    for number, (text, picture) in enumerate(zip(match.turns, pictures, strict=True), 1):
+    for number, (last, picture) in enumerate(zip(match.history, pictures, strict=True), 1):
+        text = match.game.readable_turn_text(*last).strip()
         console.print(f"\n{number}. {text}\n{picture}")
 
 

@@ -49,7 +49,7 @@ __all__ = [
 Bot = Callable[[Position, np.random.Generator], int]
 # The actions of one turn, in order.
 Turn = tuple[int, ...]
-CellStyle = Literal["notation", "readable", "input", "prose"]
+CellStyle = Literal["notation", "readable", "input"]
 # The fields of a position that the default texts and pictures need.
 _DEFAULT_FIELDS = "own", "enemy", "player"
 # Turns in the message of an error.
@@ -406,7 +406,7 @@ class Game:
         """Return the name of a cell or, without one, the labels of its row and column.
 
         They are written as in the notation, such as 41; as in the `readable` notation, such as b2;
-        as `input` of a player, such as 4 1; or as `prose`, such as row 4, column 1.
+        or as `input` of a player in a game without names of cells, such as 4 1.
         """
         row, column = self.row_labels[cell[0]], self.column_labels[cell[1]]
         is_long = any(len(label) > 1 for label in (*self.row_labels, *self.column_labels))
@@ -415,7 +415,6 @@ class Game:
             "notation": notation,
             "readable": self.readable_cell_names.get(cell, notation),
             "input": f"{row} {column}",
-            "prose": f"row {row}, column {column}",
         }
         return self.cell_names.get(cell, texts[style])
 
@@ -664,7 +663,8 @@ class Game:
     def parse_turn(self, position: Position, text: str) -> Turn:
         """Return the legal turn written as `text`, in its notation, readable or other notations.
 
-        Whitespace and case are ignored. Raises IllegalAction if there is no such turn.
+        Whitespace and case are ignored. Raises IllegalAction if there is no such turn, with some
+        legal turns in the readable notation, or those that begin with the text.
         """
         normalized = normalize_notation(text)
         for turn, turn_text in self._matching_turns(position, normalized):
@@ -751,9 +751,12 @@ class Game:
         return "legal: " + format_list(f"{a} ({self.action_text(position, int(a))})" for a in legal)
 
     def _turns_hint(self, position: Position) -> str:
-        """Return the first legal turns for an error message; a position may have many thousands."""
+        """Return the first legal turns for an error message, in the readable notation.
+
+        A position may have many thousands.
+        """
         turns = itertools.islice(self.turns(position), _MAX_LISTED_TURNS + 1)
-        texts = [self.turn_text(position, turn) for turn in turns]
+        texts = [self.readable_turn_text(position, turn) for turn in turns]
         if len(texts) > _MAX_LISTED_TURNS:
             texts[_MAX_LISTED_TURNS:] = ["…"]
         return f"legal: {', '.join(texts)}" if texts else "the game is over"

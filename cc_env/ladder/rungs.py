@@ -92,6 +92,18 @@ def find_rung(game: Game, level: str) -> Rung:
     raise UnknownOption(f"the ladder of {game.name} has no level {level!r}; it has: {valid}")
 
 
+def named_rung(game: Game, spec: str) -> Rung | None:
+    """Return the rung that a player spec or the name of a rung names; None for other players.
+
+    Raises UnknownOption for a level that the ladder does not have.
+    """
+    name, _, level = spec.partition(":")
+    if name == "ladder":
+        return find_rung(game, level.removeprefix("level=") or "1")
+    ladder = rungs(game) if has_ladder(game) else []
+    return next((rung for rung in ladder if rung.name.casefold() == spec.casefold()), None)
+
+
 def ladder_path(folder: Path, game: Game) -> Path:
     """Return the file of a game's ladder in a folder."""
     return folder / f"{file_stem(game.name, game.options)}.json"

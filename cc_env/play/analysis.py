@@ -116,7 +116,7 @@ def describe_analysis(game: Game, position: Position, player: Player) -> Iterato
     time = TimeBudget(BEST_MOVES_SECONDS)
     time.start(player)
     for best in analyze(game, position, player, time).variations[:MAX_BEST_MOVES]:
-        texts = "  ".join(game.turn_texts(position, best.actions)[:MAX_LINE_TURNS])
+        texts = "  ".join(game.readable_turn_texts(position, best.actions)[:MAX_LINE_TURNS])
         yield "best", f"{winning_chances(best.value):.0f} % {texts}"
 
 

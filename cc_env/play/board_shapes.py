@@ -1,10 +1,10 @@
 """Shapes of boards that front ends can flip: labels in the readable notation, goals, last turn."""
 
-import re
 from collections.abc import Iterator
 
 from cc_env.core.game import Cell, Game
 from cc_env.rendering import shapes
+from cc_env.rendering.labels import EdgeLabels, edge_labels, runs_upward
 from cc_env.rendering.picture_data import PictureData
 from cc_env.rendering.shapes import (
     CELL,
@@ -21,7 +21,6 @@ from cc_env.rendering.shapes import (
 
 # Dark squares, which contrast more with the light ones than those of other pictures.
 DARK_SQUARE = "#cfb585"
-LABEL_SIZE = 11
 # Distance of a label's center from the edges of its cell.
 LABEL_OFFSET = 8
 # Width of the last turn's path.
@@ -54,11 +53,6 @@ def ground(picture: PictureData) -> list[Shape]:
     ]
 
 
-def runs_upward(game: Game) -> bool:
-    """Return whether row 0 is the lowest one on the screen, since it contains a1."""
-    return game.readable_cell_names.get((0, 0)) == "a1"
-
-
 def screen_cell(game: Game, cell: Cell, is_flipped: bool) -> Cell:
     """Return the row and column of a cell on the screen; flipping turns the board around."""
     row, column = cell
@@ -79,43 +73,30 @@ def labels(game: Game, is_flipped: bool) -> list[Label]:
             _label(screen_cell(game, cell, is_flipped), offset, name, shapes.NAME_SIZE)
             for cell, name in named
         ]
-    names = game.readable_cell_names
-    if names and not all(map(_split, names.values())):
+    edges = edge_labels(game)
+    if edges is None:
         return [
             _label(screen_cell(game, cell, is_flipped), (LABEL_OFFSET, LABEL_OFFSET), name)
-            for cell, name in names.items()
+            for cell, name in game.readable_cell_names.items()
         ]
-    return list(_edge_labels(game, is_flipped))
+    return list(_edge_labels(game, edges, is_flipped))
 
 
-def _edge_labels(game: Game, is_flipped: bool) -> Iterator[Label]:
+def _edge_labels(game: Game, edges: EdgeLabels, is_flipped: bool) -> Iterator[Label]:
     """Yield the columns' names in the lowest row, and the rows' names in the leftmost column."""
     rows, columns = game.grid.rows, game.grid.columns
     for column in range(columns):
         place = rows - 1, column
-        name, _ = _column_and_row(game, screen_cell(game, place, is_flipped))
-        yield _label(place, (CELL - LABEL_OFFSET, CELL - LABEL_OFFSET), name)
+        _, cell_column = screen_cell(game, place, is_flipped)
+        yield _label(place, (CELL - LABEL_OFFSET, CELL - LABEL_OFFSET), edges.columns[cell_column])
     for row in range(rows):
         place = row, 0
-        _, name = _column_and_row(game, screen_cell(game, place, is_flipped))
-        yield _label(place, (LABEL_OFFSET, LABEL_OFFSET), name)
-
-
-def _column_and_row(game: Game, cell: Cell) -> tuple[str, str]:
-    """Return the names of a cell's column and row."""
-    if name := game.readable_cell_names.get(cell):
-        return _split(name) or ("", "")
-    return game.column_labels[cell[1]], game.row_labels[cell[0]]
-
-
-def _split(name: str) -> tuple[str, str] | None:
-    """Return the column and the row in a name such as a1, None for another name."""
-    match = re.fullmatch(r"([a-z])(\d+)", name)
-    return (match[1], match[2]) if match else None
+        cell_row, _ = screen_cell(game, place, is_flipped)
+        yield _label(place, (LABEL_OFFSET, LABEL_OFFSET), edges.rows[cell_row])
 
 
 def _label(
-    place: Cell, offset: tuple[float, float], text: str, font_size: float = LABEL_SIZE
+    place: Cell, offset: tuple[float, float], text: str, font_size: float = shapes.NUMBER_SIZE
 ) -> Label:
     """Return a label; `offset` leads right and down from the corner of the cell at `place`."""
     x, y = _corner(place)

@@ -11,7 +11,7 @@ class Choice(NamedTuple):
     """A legal action with the cells that select it on a board."""
 
     action: int
-    # Notation of this action alone, which may be a part of a turn.
+    # Readable notation of this action alone, which may be a part of a turn.
     text: str
     # Cells that select the piece; several for a shot, () if no piece moves.
     pieces: tuple[Cell, ...]
@@ -39,7 +39,7 @@ def _choice(game: Game, position: Position, action: int) -> Choice:
     piece_moves = len(path) > 1 and not shooters
     return Choice(
         action,
-        game.action_text(position, action),
+        game.readable_action_text(position, action),
         shooters or (path[:1] if piece_moves else ()),
         path[-1] if path else (*captured, None)[0],
         bool(shooters),

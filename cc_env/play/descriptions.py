@@ -7,6 +7,7 @@ import numpy as np
 
 from cc_env.core.game import Game, Turn
 from cc_env.core.rules import DRAW, Position
+from cc_env.ladder.rungs import named_rung, rungs
 from cc_env.match.match import AGREED, RESIGNED, Result
 from cc_env.match.referee import Clock, Decision, Player
 from cc_env.search.scores import PROVEN
@@ -53,7 +54,7 @@ def describe_decision(
     """Yield the statistics of a decision and its `line`, as (name, text) pairs."""
     details = dict(decision.details)
     details.pop("principal_variation", None)
-    turns = game.turn_texts(position, line)
+    turns = game.readable_turn_texts(position, line)
     mover = game.players[game.to_move(position)]
     yield "play", turns[0]
     if decision.value is not None:
@@ -66,7 +67,8 @@ def describe_decision(
     for name, form in (("visits", "{:,}"), ("policy", "{:.0%}")):
         for action, share in details.pop(name, ())[:5]:
             more = "…" if game.mid_turn(game.apply(position, action)) else ""
-            yield name, f"{form.format(share)} {game.action_text(position, action)}{more}"
+            text = game.readable_action_text(position, action)
+            yield name, f"{form.format(share)} {text}{more}"
     if isinstance(score := details.pop("score", None), int):
         proof = f"proven to be {'won' if score > 0 else 'lost'}"
         units = "in units of the evaluation, about hundredths of a piece"
@@ -78,6 +80,12 @@ def describe_decision(
         yield "cutoffs", f"{own_cuts:,} with {mover} to move, {other_cuts:,} with {other} to move"
     for name, value in details.items():
         yield name.replace("_", " "), format_value(value)
+
+
+def describe_player(game: Game, spec: str) -> str:
+    """Return a player in words: "Slate, level 2 of 8" for one of the ladder, else its spec."""
+    rung = named_rung(game, spec)
+    return f"{rung.name}, level {rung.level} of {len(rungs(game))}" if rung else spec
 
 
 def count_pieces(game: Game, position: Position) -> str:

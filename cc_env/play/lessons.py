@@ -71,7 +71,7 @@ class Guide:
     summary: str
     # Paragraphs separated by empty lines.
     introduction: str
-    # Explanation of the notation, "" if there is none; the page has the readable one.
+    # Explanation of the readable notation for the terminal, "" if there is none.
     notation: str
     # What the winner does by the last turn, in the infinitive, for the words of `Game.ending`.
     wins: Mapping[str, str]
@@ -194,9 +194,11 @@ def _lesson_lines(name: str, lesson: Lesson) -> Iterator[str]:
         yield f"options: {_option_text(lesson)}"
     yield from _board_lines(session)
     for turn in lesson.turns:
-        mover = session.game.players[session.mover]
-        session.play_turn(session.game.parse_turn(session.position, turn))
-        yield f"{mover}: {turn}"
+        game, before = session.game, session.position
+        actions = game.parse_turn(before, turn)
+        session.play_turn(actions)
+        mover = game.players[game.to_move(before)]
+        yield f"{mover}: {game.readable_turn_text(before, actions).strip()}"
     if lesson.turns:
         yield from _board_lines(session)
     if session.result:

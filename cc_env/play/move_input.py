@@ -6,6 +6,7 @@ the reason.
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from cc_env.core.game import Cell, CellStyle, Game, Turn, normalize_notation
@@ -22,37 +23,51 @@ class ParsedMove(NamedTuple):
     candidates: tuple[Choice, ...] = ()
 
 
+def cell_style(game: Game) -> CellStyle:
+    """Return how cells are written: by their names or, without names, as row and column."""
+    return "readable" if game.readable_cell_names or game.cell_names else "input"
+
+
 def parse_move(
     game: Game, position: Position, choices: Sequence[Choice], piece: Cell | None, text: str
 ) -> ParsedMove:
     """Parse a move typed in a position with the legal `choices` and `piece` selected.
 
-    One number is an index of `choices`, counted from 1. Two numbers are the row and column of a
-    piece or, if one is selected, of its target; four numbers are both. Names of points, or of cells
-    in the readable notation such as c2, can replace row and column. Anything else is notation.
-    Raises IllegalAction with the reason.
+    One number is an index of `choices`, counted from 1. One cell is a piece or, if one is selected,
+    its target; two cells, such as c2 d3, are both, and more are a path. In games without names of
+    cells, a cell is a row and a column. Anything else is notation. Raises IllegalAction with the
+    reason.
     """
     if re.fullmatch(r"\d{1,6}", text):
         return ParsedMove((_choice_at(choices, int(text)).action,))
-    numbered, named = _numbered_cells(game, text), _named_cells(game, text)
-    if cells := numbered or named:
+    if cells := _named_cells(game, text) or _numbered_cells(game, text):
         if len(cells) == 1 and piece and not _starts_choice(choices, cells[0]):
             cells = [piece, *cells]
         if move := _find_selected(choices, cells):
             return move
-        style: CellStyle = "input" if numbered else "readable"
-        raise IllegalAction(_explain_refusal(game, position, choices, cells, style))
-    normalized = normalize_notation(text)
+        raise IllegalAction(_explain_refusal(game, position, choices, cells))
+    notations = (game.action_text, game.readable_action_text)
     for choice in choices:
-        texts = choice.text, game.readable_action_text(position, choice.action)
-        if normalized in map(normalize_notation, texts):
+        texts = (action_text(position, choice.action) for action_text in notations)
+        if normalize_notation(text) in map(normalize_notation, texts):
             return ParsedMove((choice.action,))
     try:
-        return ParsedMove(game.parse_turn(position, text))
+        return ParsedMove(parse_typed_turn(game, position, text))
     except IllegalAction:
         similar = game.completions(position, text)
         hint = f"; did you mean {format_list(similar)}?" if similar else ""
         raise IllegalAction(f"{text[:40]!r} is not a legal move{hint}") from None
+
+
+def parse_typed_turn(game: Game, position: Position, text: str) -> Turn:
+    """Return the legal turn that a person typed, in notation or as its cells with blanks between.
+
+    Raises IllegalAction as `Game.parse_turn`.
+    """
+    for sign in "-x":
+        with suppress(IllegalAction):
+            return game.parse_turn(position, sign.join(text.split()))
+    return game.parse_turn(position, text)
 
 
 def _choice_at(choices: Sequence[Choice], number: int) -> Choice:
@@ -65,8 +80,10 @@ def _choice_at(choices: Sequence[Choice], number: int) -> Choice:
 def _numbered_cells(game: Game, text: str) -> list[Cell]:
     """Return the one or two cells whose rows and columns a text contains, [] for another text.
 
-    Raises IllegalAction for numbers off the board.
+    Also [] if the cells of the game have names. Raises IllegalAction for numbers off the board.
     """
+    if cell_style(game) != "input":
+        return []
     words, rows, columns = text.split(), game.row_labels, game.column_labels
     if len(words) in (2, 4):
         pairs = list(zip(words[::2], words[1::2], strict=True))
@@ -124,10 +141,9 @@ def _explain_refusal(
     position: Position,
     choices: Sequence[Choice],
     cells: Sequence[Cell],
-    style: CellStyle,
 ) -> str:
     """Return why the selected cells are not a legal choice."""
-    piece, *targets = cells
+    (piece, *targets), style = cells, cell_style(game)
     name, pieces = game.cell_text(piece, style), game.pieces(position)
     mover = game.players[game.to_move(position)]
     reachable = [choice.cell for choice in choices if piece in choice.pieces and choice.cell]

@@ -8,6 +8,7 @@ from cc_env.core.game import Game, Turn
 from cc_env.core.rules import Position
 from cc_env.errors import CcEnvError, format_count
 from cc_env.output import Terminal
+from cc_env.play.move_input import parse_typed_turn
 from cc_env.puzzles.attempt import Attempt
 from cc_env.puzzles.puzzle import WIN, Puzzle
 from cc_env.rendering.picture import draw
@@ -82,7 +83,7 @@ class PuzzleConsole:
             texts = (self._text(attempt.position, turn) for turn in attempt.solutions())
             self._print(f"correct: {' or '.join(texts)}")
         elif line:
-            self._judge(attempt, self._game.parse_turn(attempt.position, line))
+            self._judge(attempt, parse_typed_turn(self._game, attempt.position, line))
 
     def _judge(self, attempt: Attempt, turn: Turn) -> None:
         """Judge a turn and print the verdict with the defender's reply."""
@@ -101,7 +102,7 @@ class PuzzleConsole:
         )
 
     def _text(self, position: Position, turn: Turn) -> str:
-        return self._game.turn_text(position, turn)
+        return self._game.readable_turn_text(position, turn).strip()
 
     def _print_board(self, position: Position, last: tuple[Position, Turn] | None = None) -> None:
         self._print(Text.from_ansi(to_ansi(draw(self._game, position, last=last))))

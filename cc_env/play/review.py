@@ -5,7 +5,7 @@ percent, those of the mover.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from statistics import fmean
@@ -17,12 +17,21 @@ from cc_env.errors import format_count
 from cc_env.games.factory import make_game
 from cc_env.match.referee import Player
 from cc_env.play import reasons
-from cc_env.play.analysis import Mark, TimeBudget, TurnAssessment, assess_turn, compare_turns
+from cc_env.play.analysis import (
+    Mark,
+    TimeBudget,
+    TurnAssessment,
+    assess_turn,
+    compare_turns,
+    first_turn,
+)
 from cc_env.play.descriptions import winning_chances
 from cc_env.search.compare import ComparingPlayer
 from cc_env.tablebase.tablebase import Tablebase
 
 MAX_MOMENTS = 3
+# Time for each turn, and for each moment and try.
+TURN_SECONDS, MOMENT_SECONDS = 0.1, 0.5
 # Losses of winning chances, in percent: the least one of a moment and of a turning point, and the
 # greatest one of a turn that is as good as the best.
 MIN_MOMENT_LOSS, MIN_TURNING_LOSS, MAX_RETRY_LOSS = 10.0, 20.0, 5.0
@@ -149,6 +158,61 @@ def moment_candidates(turns: Sequence[ReviewedTurn], player: int | None = None) 
         if turn.loss is not None and turn.loss >= MIN_MOMENT_LOSS and player in (None, turn.mover)
     }
     return sorted(losses, key=lambda index: -losses[index])
+
+
+def review_game(
+    game: Game,
+    history: Sequence[tuple[Position, Turn]],
+    player: Player,
+    *,
+    seat: int | None = None,
+    turn_seconds: float = TURN_SECONDS,
+    moment_seconds: float = MOMENT_SECONDS,
+) -> tuple[list[ReviewedTurn], dict[int, ReviewedTurn]]:
+    """Return the quality of each turn, and the moments by index, each confirmed by a longer search.
+
+    `history` has the position before each turn. The moments are at most MAX_MOMENTS, those of the
+    player in `seat`, or of both if it is None.
+    """
+
+    def review(index: int, seconds: float) -> ReviewedTurn:
+        position, turn = history[index]
+        time = TimeBudget(seconds)
+        time.start(player)
+        return review_turn(game, position, player, time, turn=turn)
+
+    turns = [review(index, turn_seconds) for index in range(len(history))]
+    moments: dict[int, ReviewedTurn] = {}
+    for index in moment_candidates(turns, seat):
+        if len(moments) == MAX_MOMENTS:
+            break
+        confirmed = review(index, moment_seconds)
+        if (confirmed.loss or 0.0) >= MIN_MOMENT_LOSS:
+            moments[index] = confirmed
+    return turns, dict(sorted(moments.items()))
+
+
+def describe_review(
+    game: Game,
+    history: Sequence[tuple[Position, Turn]],
+    turns: Sequence[ReviewedTurn],
+    moments: Mapping[int, ReviewedTurn],
+) -> Iterator[str]:
+    """Yield a review as lines: accuracies, and the moments with reasons and better turns."""
+    for player, name in enumerate(game.players):
+        if result := accuracy(turns, player):
+            kind = "turns that kept the exact value" if result.is_exact else "accuracy"
+            yield f"{name}: {result.percent:.0f} % {kind}"
+    if not moments:
+        yield "no mistakes to look at"
+    for index, moment in moments.items():
+        position, turn = history[index]
+        text = game.readable_turn_text(position, turn).strip()
+        sign = moment.mark.sign if moment.mark else ""
+        reason = f": {moment.reason}" if moment.reason else ""
+        yield f"{index + 1}. {game.players[moment.mover]} {text}{sign}  {moment.change}{reason}"
+        best = first_turn(game, position, moment.assessment.line)
+        yield f"   better: {game.readable_turn_text(position, best).strip()}"
 
 
 def accuracy(turns: Sequence[ReviewedTurn], player: int) -> Accuracy | None:

@@ -21,8 +21,10 @@ from cc_env.errors import (
     IllegalAction,
     escape_controls,
     format_count,
+    format_list,
 )
 from cc_env.files import write_atomically
+from cc_env.ladder.rungs import find_rung, named_rung, rungs
 from cc_env.match import record
 from cc_env.match.record import Record, append_record, read_records, read_text
 from cc_env.output import Terminal
@@ -30,10 +32,16 @@ from cc_env.play import exporting
 from cc_env.play.analysis import describe_analysis
 from cc_env.play.choices import Choice, list_choices
 from cc_env.play.commands import CommandTable
-from cc_env.play.descriptions import count_pieces, describe_result, summarize_decision
+from cc_env.play.descriptions import (
+    count_pieces,
+    describe_player,
+    describe_result,
+    summarize_decision,
+)
 from cc_env.play.exporting import PICTURE_SUFFIX, POSITION_SUFFIX, RECORD_SUFFIX, export_game
 from cc_env.play.importing import record_from_svg
-from cc_env.play.move_input import parse_move
+from cc_env.play.move_input import cell_style, parse_move
+from cc_env.play.review import describe_review, review_game, reviewer_spec
 from cc_env.play.session import GameSession
 from cc_env.players.specs import check_spec, make_player
 from cc_env.rendering.picture import Picture, draw
@@ -48,7 +56,7 @@ SAVE_DESCRIPTION = "save the game: .jsonl, .svg, checkers .pdn, Cannon .log; or 
 OTHER_INPUT = (
     ("a move", "play it; notation as in the list, a whole turn or a part of it"),
     ("N", "play the move with this number in the list"),
-    ("R C", "select the piece in row R and column C, then its target; or R C R C at once"),
+    ("a1", "select the piece on a cell, then its target; or both at once: a1 b2"),
     ("quit", "leave the game"),
 )
 
@@ -125,10 +133,15 @@ class Console:
     def _print_start(self) -> None:
         """Print the game, its players and the board."""
         game, seats = self.session.game, self.session.seats
-        names = (f"{name} {seat.name}" for name, seat in zip(game.players, seats, strict=True))
+        titles = (describe_player(game, seat.name) for seat in seats)
+        names = (f"{color} {title}" for color, title in zip(game.players, titles, strict=True))
         self._print(f"{game.name}: {', '.join(names)}; {game.players[self.session.mover]} begins")
         if any(seat.player is None for seat in seats):
             self._print("type help for the commands")
+        if any(named_rung(game, seat.name) for seat in seats):
+            levels = format_list(f"{rung.level} {rung.name}" for rung in rungs(game))
+            text = f"opponents: {levels}; type opponent NAME for a new game"
+            self._print("\n".join(textwrap.wrap(text, self._width)))
         self._listed_at = None
         self._print_board()
 
@@ -159,7 +172,7 @@ class Console:
         if self.session.result is not None:
             return "over> "
         if self._selected:
-            return f"{self._mover} {self.session.game.cell_text(self._selected, 'input')} to> "
+            return f"{self._mover} {self._cell_text(self._selected)} to> "
         return f"{self._mover}> "
 
     @property
@@ -198,10 +211,20 @@ class Console:
             if len(kinds) > 1:
                 lines.append(f"{kind}:")
             for cells, same_piece in groupby(same_kind, lambda entry: entry[1].pieces[:1]):
-                name = self.session.game.cell_text(cells[0], "input") if cells else ""
+                name = self._cell_text(cells[0]) if cells else ""
                 texts = [f"{number}) {choice.text}" for number, choice in same_piece]
                 lines.append(_wrap_texts(name, texts, self._width))
         return lines
+
+    def _player_name(self, seat: int) -> str:
+        """Return the name of a rung, or the spec of another player."""
+        spec = self.session.seats[seat].name
+        rung = named_rung(self.session.game, spec)
+        return rung.name if rung else spec
+
+    def _cell_text(self, cell: Cell) -> str:
+        game = self.session.game
+        return game.cell_text(cell, cell_style(game))
 
     @property
     def _width(self) -> int:
@@ -214,7 +237,9 @@ class Console:
 
     @COMMANDS.add("turns", description="list all turns so far")
     def _print_turns(self) -> None:
-        texts = [f"{number}. {text}" for number, text in enumerate(self.session.match.turns, 1)]
+        game, history = self.session.game, self.session.match.history
+        turns = (game.readable_turn_text(*turn).strip() for turn in history)
+        texts = [f"{number}. {text}" for number, text in enumerate(turns, 1)]
         self._print(_wrap_texts("", texts, self._width) if texts else "no turns yet")
 
     # Decisions of players
@@ -223,10 +248,10 @@ class Console:
         """Play and print the computer's decision; after a turn, print the board and pause."""
         session = self.session
         before, mover, turns = session.position, self._mover, len(session.match.turns)
-        name = session.seats[session.mover].name
+        name = self._player_name(session.mover)
         decision = session.play_computer_decision()
         if decision is not None:
-            text = session.game.action_text(before, decision.action)
+            text = session.game.readable_action_text(before, decision.action).strip()
             is_forced = len(session.game.legal_actions(before)) == 1
             self._print(f"\n{mover}, {name}: {text}{' (the only move)' if is_forced else ''}")
             if statistics := summarize_decision(session.game, before, decision):
@@ -262,7 +287,8 @@ class Console:
         try:
             if command := COMMANDS.get(word.lower()):
                 if command.arguments and not rest.strip():
-                    raise BadOption(f"no file name; expected: {word.lower()} FILE")
+                    (argument,) = command.arguments
+                    raise BadOption(f"nothing after {word}; expected: {word.lower()} {argument}")
                 command.run_line(self, rest.strip())
             elif line:
                 self._play_move(line)
@@ -275,7 +301,7 @@ class Console:
         """Play a typed move or select a piece; raise IllegalAction if it is neither."""
         session = self.session
         if session.result is not None:
-            raise IllegalAction("the game is over; type undo, save FILE, load FILE or quit")
+            raise IllegalAction("the game is over; type review, undo, save FILE, load FILE or quit")
         game, numbered = session.game, self._listed_choices()
         move = parse_move(game, session.position, numbered, self._selected, text)
         if move.candidates:
@@ -293,7 +319,8 @@ class Console:
     @COMMANDS.add("hint", description="suggest a move")
     def _print_hint(self) -> None:
         decision = self.session.hint(self._hint_player)
-        text = self.session.game.action_text(self.session.position, decision.action)
+        game, position = self.session.game, self.session.position
+        text = game.readable_action_text(position, decision.action).strip()
         self._print(f"{self._hint_player} would play {text}")
 
     @COMMANDS.add("analyze", description="evaluate the position and the best moves")
@@ -303,6 +330,19 @@ class Console:
         player = make_player(self._hint_player, session.game)
         for name, text in describe_analysis(session.game, session.position, player):
             self._print(f"{name:10} {text}")
+
+    @COMMANDS.add("review", description="review the turns: mistakes, and what was better")
+    def _print_review(self) -> None:
+        """Print accuracies and the mistakes of the only person, or of both sides."""
+        session, history = self.session, self.session.match.history
+        if not history:
+            raise IllegalAction("no turns yet to review")
+        self._print(f"reviewing {format_count(len(history), 'turn')}")
+        people = [seat for seat in (0, 1) if session.seats[seat].player is None]
+        player = make_player(reviewer_spec(session.game), session.game)
+        seat = people[0] if len(people) == 1 else None
+        turns, moments = review_game(session.game, history, player, seat=seat)
+        self._print("\n".join(describe_review(session.game, history, turns, moments)))
 
     @COMMANDS.add("undo", description="take back your last turn")
     def _take_back(self) -> None:
@@ -319,7 +359,9 @@ class Console:
         if not session.offer_draw(mover):
             color = session.game.players[1 - mover]
             reply = (
-                f"{other.name} declines" if other.player else f"{color} may type draw or decline"
+                f"{self._player_name(1 - mover)} declines"
+                if other.player
+                else f"{color} may type draw or decline"
             )
             self._print(f"a draw is offered; {reply}")
         self._print_result()
@@ -329,10 +371,43 @@ class Console:
         self.session.decline_draw(self.session.mover)
         self._print("the draw is declined")
 
-    @COMMANDS.add("resign", description="resign the game")
+    @COMMANDS.add("resign", description="resign the game, after a question")
     def _resign(self) -> None:
-        self.session.resign(self.session.mover)
-        self._print_result()
+        self.session.check_in_progress()
+        try:
+            reply = self._read_line(f"{self._mover} resigns? yes or no: ")
+        except EOFError:
+            reply = ""
+        if reply.strip().lower() in ("y", "yes"):
+            self.session.resign(self.session.mover)
+            self._print_result()
+        else:
+            self._print("the game goes on")
+
+    @COMMANDS.add("opponents", description="list the levels of the ladder")
+    def _print_opponents(self) -> None:
+        names = {self._player_name(seat) for seat in (0, 1)}
+        for rung in rungs(self.session.game):
+            mark = "  in this game" if rung.name in names else ""
+            self._print(f"{rung.level} {rung.name:8} Elo {rung.elo.value:5.0f}{mark}")
+
+    @COMMANDS.add("opponent", "NAME", description="begin a new game against this level or player")
+    def _choose_opponent(self, name: str) -> None:
+        """Begin a new game with the same start and limits; people keep their seats."""
+        session = self.session
+        is_person = [seat.player is None for seat in session.seats]
+        seat = is_person.index(False) if False in is_person else 1
+        specs = [other.name for other in session.seats]
+        specs[seat] = to_spec(session.game, name)
+        self.session = GameSession(
+            session.game,
+            specs,
+            start=session.match.start,
+            limits=session.match.limits,
+            seed=session.seed + 1,
+        )
+        self._selected = None
+        self._print_start()
 
     @COMMANDS.add("save", "FILE", description=SAVE_DESCRIPTION)
     def _save(self, name: str) -> None:
@@ -351,6 +426,14 @@ class Console:
 
 # Kinds of choices, in the order of the list.
 KINDS = "steps", "captures", "shots", "captures by shots", "others"
+
+
+def to_spec(game: Game, name: str) -> str:
+    """Return the player spec of the level that a name or a number names, or else `name` itself."""
+    if name.isdecimal():
+        return f"ladder:{find_rung(game, name).level}"
+    rung = named_rung(game, name)
+    return f"ladder:{rung.level}" if rung else name
 
 
 def save(session: GameSession, path: Path) -> None:

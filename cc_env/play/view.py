@@ -12,14 +12,14 @@ from statistics import fmean
 from typing import Any
 
 from cc_env.core.game import Cell, Game
-from cc_env.core.rules import Position
 from cc_env.ladder.rungs import has_ladder, rungs
 from cc_env.play import board_shapes
-from cc_env.play.choices import Choice, list_choices, must_capture
+from cc_env.play.choices import list_choices, must_capture
 from cc_env.play.descriptions import describe_result, explain_result, summarize_decision
 from cc_env.play.session import GameSession
 from cc_env.play.trays import trays
 from cc_env.rendering import shapes
+from cc_env.rendering.labels import runs_upward
 from cc_env.rendering.picture import Picture, describe_standing, draw
 from cc_env.rendering.shapes import Disc, Polyline, Shape, Square
 
@@ -48,7 +48,7 @@ def static_state(game: Game) -> dict[str, Any]:
         "columns": game.grid.columns,
         "cell": shapes.CELL,
         "margin": shapes.MARGIN,
-        "runs_upward": board_shapes.runs_upward(game),
+        "runs_upward": runs_upward(game),
         "board": _shape_data(board_shapes.ground(picture)),
         "labels": [_shape_data(board_shapes.labels(game, flipped)) for flipped in (False, True)],
         "goals": [
@@ -78,7 +78,7 @@ def session_state(session: GameSession, turns_from: int = 0) -> dict[str, Any]:
     game, is_person = session.game, session.is_person_to_move
     caption = describe_standing(game, session.position, session.result)
     picture = draw(game, session.position, last=session.last_turn, caption=caption)
-    choices = readable_choices(game, session.position) if is_person else []
+    choices = list_choices(game, session.position) if is_person else []
     return {
         "decisions": len(session.decisions),
         "position": game.to_text(session.position),
@@ -115,14 +115,6 @@ def past_state(session: GameSession, turns: int) -> dict[str, Any]:
 def rung_names(game: Game) -> list[str]:
     """Return the names of the rungs of a game's ladder, weakest first; none without one."""
     return [rung.name for rung in rungs(game)] if has_ladder(game) else []
-
-
-def readable_choices(game: Game, position: Position) -> list[Choice]:
-    """Return the choices of a position, in the readable notation."""
-    return [
-        choice._replace(text=game.readable_action_text(position, choice.action))
-        for choice in list_choices(game, position)
-    ]
 
 
 def _picture_data(picture: Picture) -> dict[str, Any]:

@@ -92,5 +92,5 @@ class Attempt:
         """
         best = self.solutions()[0]
         path, _ = self.game.track(self.position, best)
-        place = f"; begin at {self.game.cell_text(path[0], 'prose')}" if path else ""
+        place = f"; begin at {self.game.cell_text(path[0], 'readable')}" if path else ""
         return f"{format_count(self.turns_left, 'turn')} left{place}"

@@ -61,11 +61,11 @@ def draw(
         >>> from cc_env.rendering.picture import draw
         >>> game = cc_env.make_game("capture_conquer", size=4)
         >>> print(draw(game, game.initial))
-           0 1 2 3
-         0 b b . .
-         1 b . . .
-         2 . . . r
-         3 . . r r
+           a b c d
+         4 . . r r
+         3 . . . r
+         2 b . . .
+         1 b b . .
         blue to move
     """
     rows, columns = game.grid.rows, game.grid.columns
@@ -157,5 +157,5 @@ def _caption(
     end: tuple[int, str] | None,
 ) -> str:
     """Return who is to move or how the game ended, and the last turn."""
-    last_turn = f" · last {game.turn_text(*last)}" if last else ""
+    last_turn = f" · last {game.readable_turn_text(*last).strip()}" if last else ""
     return describe_standing(game, position, end) + last_turn

@@ -3,12 +3,13 @@
 All sizes are in pixels of the unscaled picture.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from itertools import product
 from typing import NamedTuple
 
 from cc_env.core.game import Cell
+from cc_env.rendering.labels import edge_labels, row_order, runs_upward
 from cc_env.rendering.picture_data import PictureData
 
 # Edge of a cell.
@@ -17,10 +18,12 @@ CELL = 60
 MARGIN = 28
 # Height of the caption below the board.
 FOOT = 30
-# Font sizes of the labels of rows and columns, and of the names of points.
-LABEL_SIZE, NAME_SIZE = 15, 14
+# Font sizes of the labels of rows and columns, of the names of points, and of numbered cells.
+LABEL_SIZE, NAME_SIZE, NUMBER_SIZE = 15, 14, 11
 # Distance of a name from its point, to the right and upwards.
 NAME_OFFSET = 22, 21
+# Distance of a number from the upper and the left edge of its cell.
+NUMBER_INSET = 8
 
 BOARD = ("#f3ead7", "#e6d8bd")
 INK = "#3a3226"
@@ -93,13 +96,31 @@ def shapes(picture: PictureData) -> list[Shape]:
 def foreground(picture: PictureData) -> list[Shape]:
     """Return the shapes of a picture in front of the empty board, from back to front."""
     pieces = picture.pieces.items()
-    return [
+    parts = [
         *path(picture),
         *(shape for cell, letter in pieces for shape in figure(picture, letter, cell)),
         *_marks(picture),
-        _caption(picture),
-        *labels(picture),
     ]
+    return [*_upright(picture, parts), _caption(picture), *labels(picture)]
+
+
+def _upright(picture: PictureData, parts: Iterable[Shape]) -> list[Shape]:
+    """Return shapes with row 0 at the bottom if the rows of the game run upward."""
+    if not runs_upward(picture.game):
+        return list(parts)
+    height = 2 * MARGIN + picture.game.grid.rows * CELL
+    return [_mirror(shape, height) for shape in parts]
+
+
+def _mirror(shape: Shape, height: float) -> Shape:
+    """Return a shape mirrored at the horizontal axis of a board of this height."""
+    match shape:
+        case Polyline(points):
+            return shape._replace(points=tuple((x, height - y) for x, y in points))
+        case Square(_, y, edge):
+            return shape._replace(y=height - y - edge)
+        case _:
+            return shape._replace(y=height - shape.y)
 
 
 def figure(picture: PictureData, letter: str, cell: Cell) -> list[Shape]:
@@ -130,13 +151,17 @@ def board(picture: PictureData) -> list[Shape]:
     """Return the shapes of the empty board with its goals, colored by the picture's heat."""
     game = picture.game
     goals = zip(game.players, game.goal_cells, strict=False)
-    return ground(picture) + [
+    outlines = (
         _square_outline(*_center(goal), 22, colors(picture, player)[0], 4) for player, goal in goals
-    ]
+    )
+    return _upright(picture, [*ground(picture), *outlines])
 
 
 def ground(picture: PictureData) -> list[Shape]:
-    """Return the shapes of the empty board without goals, colored by the picture's heat."""
+    """Return the shapes of the empty board without goals, colored by the picture's heat.
+
+    Row 0 is at the top.
+    """
     parts: list[Shape] = []
     game = picture.game
     for row, column in product(range(game.grid.rows), range(game.grid.columns)):
@@ -242,17 +267,21 @@ def _caption(picture: PictureData) -> Shape:
 
 
 def labels(picture: PictureData) -> list[Shape]:
-    """Return the shapes of the names of points, or of the labels of rows and columns."""
-    game = picture.game
+    """Return the names of points or numbered cells, or else the labels of rows and columns."""
+    game, edges = picture.game, edge_labels(picture.game)
     if game.cell_names:
         named = ((_center(point), name) for point, name in game.cell_names.items())
         right, up = NAME_OFFSET
         return [Label(x + right, y - up, name, NAME_SIZE, INK) for (x, y), name in named]
+    if edges is None:
+        inset = CELL / 2 - NUMBER_INSET
+        numbered = ((_center(cell), name) for cell, name in game.readable_cell_names.items())
+        return [Label(x - inset, y - inset, name, NUMBER_SIZE, INK) for (x, y), name in numbered]
     places = [
-        *((MARGIN / 2, _center((row, 0))[1], label) for row, label in enumerate(game.row_labels)),
         *(
-            (_center((0, col))[0], MARGIN / 2, label)
-            for col, label in enumerate(game.column_labels)
+            (MARGIN / 2, _center((place, 0))[1], edges.rows[row])
+            for place, row in enumerate(row_order(game))
         ),
+        *((_center((0, col))[0], MARGIN / 2, label) for col, label in enumerate(edges.columns)),
     ]
     return [Label(x, y, label, LABEL_SIZE, INK) for x, y, label in places]

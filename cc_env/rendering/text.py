@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from cc_env.core.game import Cell
+from cc_env.rendering.labels import edge_labels, row_order
 from cc_env.rendering.picture_data import PictureData
 
 # Distance of neighboring points, in lines and in characters.
@@ -29,8 +30,8 @@ def to_text(picture: PictureData, paint: Paint = lambda sign, cell: sign) -> str
 
     Letters are pieces. Marks follow the letter: + for a cell on the last turn's path, x for a
     captured piece, < for the selected piece, * for a legal target, ! for a shot, & for both. A
-    board of squares has the labels of rows and columns; a board of points has its lines, pieces in
-    brackets, and the names of free points.
+    board of squares has the labels of rows and columns, or the numbers of cells; a board of points
+    has its lines, pieces in brackets, and the names of free points.
     """
     rows = _point_lines(picture, paint) if picture.game.cell_names else _cell_lines(picture, paint)
     return "\n".join([*rows, picture.caption])
@@ -70,15 +71,23 @@ def _mark(picture: PictureData, cell: Cell) -> str:
 
 
 def _cell_lines(picture: PictureData, paint: Paint) -> list[str]:
-    """Return the lines of a board of squares: column labels, then rows with their labels."""
-    rows = []
-    for row, label in enumerate(picture.game.row_labels):
-        line = f"{label:>2} "
-        for cell in ((row, column) for column in range(picture.game.grid.columns)):
+    """Return the lines of a board of squares: the labels of columns, then rows with their labels.
+
+    Numbered cells have their numbers instead.
+    """
+    game, labels = picture.game, edge_labels(picture.game)
+    lines = [] if labels is None else ["   " + " ".join(labels.columns)]
+    for row in row_order(game):
+        line = "" if labels is None else f"{labels.rows[row]:>2} "
+        for cell in ((row, column) for column in range(game.grid.columns)):
+            if labels is None and cell not in game.readable_cell_names:
+                line += "    "
+                continue
             sign = picture.pieces.get(cell, "") + _mark(picture, cell) or "."
-            line += paint(sign, cell) + " " * (2 - len(sign))
-        rows.append(line.rstrip())
-    return ["   " + " ".join(picture.game.column_labels), *rows]
+            number = "" if labels else f"{game.readable_cell_names[cell]:>2}"
+            line += number + paint(sign, cell) + " " * (2 - len(sign))
+        lines.append(line.rstrip())
+    return lines
 
 
 def _point_lines(picture: PictureData, paint: Paint) -> list[str]:

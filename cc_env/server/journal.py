@@ -313,11 +313,9 @@ def read_client_name(value: object) -> str:
 
 def read_player_name(value: object) -> str:
     """Return the name of a person, "" without one; raise BadOption if it is invalid."""
-    is_text = isinstance(value, str) and value.isprintable()
-    if not is_text or len(value) > MAX_PLAYER_NAME_LENGTH:
-        expected = f"text of at most {MAX_PLAYER_NAME_LENGTH} characters"
-        raise invalid_value("name", value, expected)
-    return value.strip()
+    if isinstance(value, str) and value.isprintable() and len(value) <= MAX_PLAYER_NAME_LENGTH:
+        return value.strip()
+    raise invalid_value("name", value, f"text of at most {MAX_PLAYER_NAME_LENGTH} characters")
 
 
 def read_command_number(value: object) -> int:

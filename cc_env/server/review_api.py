@@ -20,7 +20,13 @@ from cc_env.play import reasons, review
 from cc_env.play.analysis import TimeBudget, TurnAssessment, assess_turn, first_turn
 from cc_env.play.descriptions import winning_chances
 from cc_env.play.importing import ImportedGame
-from cc_env.play.review import ReviewedTurn, review_turn, reviewer_spec
+from cc_env.play.review import (
+    MOMENT_SECONDS,
+    TURN_SECONDS,
+    ReviewedTurn,
+    review_turn,
+    reviewer_spec,
+)
 from cc_env.server.analysis_api import game_data, open_served_game
 from cc_env.server.jobs import PlayerJob
 from cc_env.server.json_routes import Data, Fields, json_route, stream_route
@@ -37,9 +43,6 @@ from cc_env.server.positions import (
     solution_data,
     turn_ends,
 )
-
-# Time for each turn, and for each moment and try.
-TURN_SECONDS, MOMENT_SECONDS = 0.1, 0.5
 
 
 async def _review(lobby: Lobby, fields: Fields, address: str) -> AsyncGenerator[Data, None]:

@@ -370,7 +370,7 @@ class Room(SavedGame):
         self._check_turn(client, version)
         if not isinstance(text, str) or not text.strip() or len(text) > MAX_MOVE_LENGTH:
             raise IllegalAction(
-                f"text={text!r:.40}; expected: a move in notation, or a row and a column, "
+                f"text={text!r:.40}; expected: a move in notation, or its cells, "
                 f"in at most {MAX_MOVE_LENGTH} characters"
             )
         session = self.session

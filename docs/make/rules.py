@@ -18,14 +18,17 @@ def lessons(block: Block) -> str:
 
 
 def _lesson(page: Page, name: str, lesson: Lesson) -> str:
-    session = lesson.start_session(name)
+    session, texts = lesson.start_session(name), []
     boards = [draw(session.game, session.position)]
     for turn in lesson.turns:
-        session.play_turn(session.game.parse_turn(session.position, turn))
+        before = session.position
+        actions = session.game.parse_turn(before, turn)
+        session.play_turn(actions)
+        texts.append(session.game.readable_turn_text(before, actions).strip())
     end = session.match.result if session.result else None
     if lesson.turns:
         boards.append(draw(session.game, session.position, last=session.last_turn, end=end))
-    alt = f"{lesson.title}: before and after {', '.join(lesson.turns)}"
+    alt = f"{lesson.title}: before and after {', '.join(texts)}"
     parts = [f"### {lesson.title}", lesson.text.strip()]
     if lesson.options:
         options = ", ".join(f"`{key}={value!r}`" for key, value in lesson.options.items())

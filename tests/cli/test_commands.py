@@ -18,7 +18,7 @@ from cc_env.__main__ import main
 from cc_env.cli import application, commands
 from cc_env.errors import BadGame, BadOption, MissingExtra
 from cc_env.games.factory import game_option_defaults, make_game
-from cc_env.match.record import append_record, read_records
+from cc_env.match.record import append_record, read_records, replay
 from cc_env.match.referee import play_match
 from cc_env.players.builtin import RandomPlayer
 from cc_env.registry.catalogue import GAMES, GameEntry
@@ -104,7 +104,7 @@ def test_perft_counts_turns_for_each_depth():
     out = run("perft", "--depth", 4)
     assert re.findall(r"depth (\d): ", out) == ["1", "2", "3", "4"]
     assert "depth 4: 98,494" in out
-    assert "0 b b b" in out
+    assert "1 b b b" in out
     assert "depth 2: 83" in run("perft", "-d", 2, "-o", "size=4", "-o", "corner=2")
     out = run("perft", "-d", 1, "--position", "6/1bb3/1brrr1/1r1r2/6/6 b")
     assert "depth 1: 28" in out
@@ -140,7 +140,9 @@ def test_replay_converts_files_of_other_programs(tmp_path):
     # Includes seeds and times.
     assert back.read_text() == path.read_text()
     output = run("replay", pdn, "-g", "checkers", "-l", 2)
-    assert f"\n{len(game_record.turns)}. {game_record.turns[-1]}\n" in output
+    last = replay(game_record).history[-1]
+    text = make_game("checkers").readable_turn_text(*last)
+    assert f"\n{len(game_record.turns)}. {text}\n" in output
     assert "has this number; it contains 2 games" in run(
         "replay", pdn, "-g", "checkers", "-l", 3, status=2
     )
@@ -421,7 +423,7 @@ def test_bad_input_is_reported_with_exit_status_2(arguments, expected):
 def test_analyze_prints_value_score_and_statistics():
     out = run("analyze", "minimax:depth=5", "--position", "5b/6/6/6/4b1/rr4 b")
     assert "blue to move" in out
-    assert "4,4-5,5" in out
+    assert "e5-f6" in out
     assert "value             +1.000 for blue (1 a win, 0 a draw, -1 a loss)\n" in out
     assert "score             +999,999 for blue, proven to be won\n" in out
     assert re.search(
@@ -436,17 +438,17 @@ def test_analyze_prints_value_score_and_statistics():
 @pytest.mark.parametrize(
     ("player", "position", "turn"),
     [
-        ("greedy", "8/8/8/1b6/8/3b1b2/4r3/8 r", "64x42x20"),
-        ("minimax:depth=3", "8/8/8/1b6/8/3b1b2/4r3/8 r", "64x42x20"),
-        ("minimax:depth=3", "8/1b1b1b2/R7/8/8/8/8/8 r", "20x02x24x06"),
-        ("mcts:simulations=500", "8/8/8/1b6/8/3b1b2/4r3/8 r", "64x42x20"),
+        ("greedy", "8/8/8/1b6/8/3b1b2/4r3/8 r", "7x14x21"),
+        ("minimax:depth=3", "8/8/8/1b6/8/3b1b2/4r3/8 r", "7x14x21"),
+        ("minimax:depth=3", "8/1b1b1b2/R7/8/8/8/8/8 r", "21x30x23x32"),
+        ("mcts:simulations=500", "8/8/8/1b6/8/3b1b2/4r3/8 r", "7x14x21"),
     ],
 )
 def test_analyze_prints_complete_turns(player, position, turn):
     out = run("analyze", player, "--game", "checkers", "-p", position)
     assert re.search(rf"^ *play +{turn} *$", out, re.MULTILINE)
     assert re.search(rf"^ *line +1\. {turn}\b", out, re.MULTILINE)
-    assert ("64x42…" in out) == ("mcts" in player)
+    assert ("7x14…" in out) == ("mcts" in player)
 
 
 @pytest.mark.parametrize(
@@ -464,7 +466,7 @@ def test_analysis_line_starts_with_the_chosen_turn(player, game, position):
 
 def test_turns_of_a_line_are_numbered():
     out = run("analyze", "minimax:depth=2", "-g", "cannon")
-    assert re.search(r"^line +1\. S \d \d M \d \d  2\. S \d \d M \d \d$", out, re.MULTILINE)
+    assert re.search(r"^line +1\. [a-h]\d-[a-h]\d  2\. [a-h]\d-[a-h]\d$", out, re.MULTILINE)
 
 
 def test_usage_of_training_commands_shows_the_typed_name():

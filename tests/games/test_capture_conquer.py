@@ -384,7 +384,7 @@ def test_illegal_turn_is_rejected_with_similar_turns(game):
     position = game.from_text(EXAMPLE)
     with pytest.raises(IllegalAction, match=r"did you mean .*1,2-3,2x-"):
         game.parse_turn(position, "1,2-3,2")
-    with pytest.raises(IllegalAction, match=r"legal: 1,1-1,3, "):
+    with pytest.raises(IllegalAction, match=r"legal: b2-d2, "):
         game.parse_turn(position, "9,9-9,9")
 
 

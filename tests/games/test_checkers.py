@@ -314,7 +314,7 @@ def test_error_of_an_illegal_turn_lists_whole_captures(checkers):
     message = "'22x44' is not legal in '8/8/2b5/3r4/8/3r4/8/8 b'; did you mean 22x44x62?"
     with pytest.raises(IllegalAction, match=f"^{re.escape(message)}$"):
         checkers.parse_turn(position, "22x44")
-    message = "'nonsense' is not legal in '8/8/2b5/3r4/8/3r4/8/8 b'; legal: 22x44x62"
+    message = "'nonsense' is not legal in '8/8/2b5/3r4/8/3r4/8/8 b'; legal: 22x15x6"
     with pytest.raises(IllegalAction, match=f"^{re.escape(message)}$"):
         checkers.parse_turn(position, "nonsense")
 

@@ -178,7 +178,7 @@ def test_error_of_an_illegal_turn_lists_whole_turns(any_game, steps):
         turns = list(islice(any_game.turns(position), 13))
         with pytest.raises(IllegalAction) as caught:
             any_game.parse_turn(position, "nonsense")
-        texts = [any_game.turn_text(position, turn) for turn in turns[:12]]
+        texts = [any_game.readable_turn_text(position, turn) for turn in turns[:12]]
         listed = ", ".join([*texts, *["…"] * (len(turns) > 12)])
         hint = f"legal: {listed}" if action is not None else "the game is over"
         where = any_game.to_text(position)

@@ -150,7 +150,7 @@ def test_policy_is_reported_in_analysis():
         describe_decision(game, game.initial, player.choose(None, None, None), (legal[0],))
     )
     assert description["chances"] == "75 % for black to win, a draw is half"
-    assert description["policy"] == f"25% {game.action_text(game.initial, legal[1])}"
+    assert description["policy"] == f"25% {game.readable_action_text(game.initial, legal[1])}"
 
 
 def test_cancelled_analysis_ends():

@@ -81,22 +81,20 @@ GOLDEN = """\
 A player without a legal move passes, and the other moves again. Passing is not
 a choice: a player who can move must move.
 
-   0 1 2 3 4 5
- 0 . w . . . b
- 1 b . . . . .
- 2 . . . . . .
- 3 . . . . . .
- 4 . . . . . .
- 5 . . w . w .
+    18w     17.     16b
+15b     14.     13.
+    12.     11.     10.
+ 9.      8.      7.
+     6.      5.      4.
+ 3.      2w      1w
 black: pass
-white: 01-12
-   0 1 2 3 4 5
- 0 . + . . . b
- 1 b . w . . .
- 2 . . . . . .
- 3 . . . . . .
- 4 . . . . . .
- 5 . . w . w .
+white: 18-14
+    18+     17.     16b
+15b     14w     13.
+    12.     11.     10.
+ 9.      8.      7.
+     6.      5.      4.
+ 3.      2w      1w
 
 """
 

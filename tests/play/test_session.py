@@ -353,7 +353,7 @@ def test_every_action_can_be_selected_or_typed(name):
         for choice in several:
             assert set(choice.pieces) <= set(pieces)
             assert choice.is_shot or len(choice.pieces) < 2
-            assert choice.text == game.action_text(position, choice.action)
+            assert choice.text == game.readable_action_text(position, choice.action)
             if choice.cell is None:
                 assert not choice.pieces
         position = game.apply(position, int(rng.choice([choice.action for choice in several])))

@@ -24,6 +24,7 @@ def translated_pieces(setting, state):
     """Return the pieces of a state as front ends draw them: moved from the origin by cells."""
     step, primitives = setting["cell"], []
     for row, column, letter in state["pieces"]:
+        row = setting["rows"] - 1 - row if setting["runs_upward"] else row
         for kind, *shape in setting["figures"][letter]:
             if kind == "line":
                 points = tuple((x + column * step, y + row * step) for x, y in shape[0])
@@ -163,12 +164,12 @@ def test_typed_moves_may_be_readable(name, text, turn):
         assert move.turn == game.parse_turn(game.initial, turn)
 
 
-def test_refusals_name_cells_as_they_were_typed(game):
+def test_refusals_name_cells_in_the_readable_notation(game):
     choices = list_choices(game, game.initial)
     with pytest.raises(IllegalAction, match="a1 cannot go to b1; it can go to: c3"):
         parse_move(game, game.initial, choices, None, "a1 b1")
-    with pytest.raises(IllegalAction, match="0 0 cannot go to 0 1; it can go to: 2 2"):
-        parse_move(game, game.initial, choices, None, "0 0 0 1")
+    with pytest.raises(IllegalAction, match="b3 is empty; blue can move from: a1, b1, "):
+        parse_move(game, game.initial, choices, None, "b3 b4")
 
 
 def test_cells_are_named_by_board_labels():

@@ -117,7 +117,7 @@ def test_illegal_turn_is_an_error_and_no_mistake():
 def test_hint_names_the_piece():
     path, _ = GAME.track(LONG.position, LONG.solutions[0])
     assert Attempt(GAME, LONG).hint() == (
-        f"3 turns left; begin at {GAME.cell_text(path[0], 'prose')}"
+        f"3 turns left; begin at {GAME.cell_text(path[0], 'readable')}"
     )
 
 
@@ -255,7 +255,7 @@ def test_puzzle_is_solved_in_the_terminal(monkeypatch):
     attempt, lines = Attempt(GAME, puzzle), ["help"]
     while not attempt.is_solved:
         turn = attempt.solutions()[0]
-        lines.append(GAME.turn_text(attempt.position, turn))
+        lines.append(GAME.readable_turn_text(attempt.position, turn))
         attempt.play(turn)
     output = solve_in_terminal(monkeypatch, lines, puzzle.number)
     assert f"puzzle {puzzle.number}: {puzzle.describe_task(GAME)}" in output
@@ -266,12 +266,14 @@ def test_puzzle_is_solved_in_the_terminal(monkeypatch):
 
 def test_terminal_gives_hints_refutes_and_goes_on(monkeypatch):
     puzzle = PUZZLES[0]
-    wrong = GAME.turn_text(puzzle.position, wrong_turn(puzzle))
-    lines = [wrong, "hint", "solution", "nonsense", "next", "quit"]
+    wrong = GAME.readable_turn_text(puzzle.position, wrong_turn(puzzle))
+    lines = [wrong.replace("-", " "), "hint", "solution", "nonsense", "next", "quit"]
     output = solve_in_terminal(monkeypatch, lines, 1)
     assert f"{wrong} does not force the win" in output
-    assert "turns left; begin at row" in output
-    assert f"correct: {GAME.turn_text(puzzle.position, puzzle.solutions[0])}" in output
+    begin, _ = GAME.track(puzzle.position, puzzle.solutions[0])
+    name = GAME.cell_text(begin[0], "readable")
+    assert f"turns left; begin at {name}\n" in output
+    assert f"correct: {GAME.readable_turn_text(puzzle.position, puzzle.solutions[0])}" in output
     assert "error: 'nonsense' is not legal" in output
     assert "puzzle 2: " in output
     assert "solved at the first try: 0 of 2 puzzles" in output

@@ -71,14 +71,14 @@ def shows(frame, cell, color):
 
 def test_text_shows_path_capture_and_player_to_move(game):
     assert to_text(after(game, EXAMPLE, "1,2-3,0x2,3")).splitlines() == [
-        "   0 1 2 3 4 5",
-        " 0 . . . . . .",
-        " 1 . b + . . .",
-        " 2 . b r x r .",
-        " 3 b r + r + .",
-        " 4 . . . . . .",
+        "   a b c d e f",
+        " 6 . . . . . .",
         " 5 . . . . . .",
-        "red to move · last 1,2-3,0x2,3",
+        " 4 b r + r + .",
+        " 3 . b r x r .",
+        " 2 . b + . . .",
+        " 1 . . . . . .",
+        "red to move · last c2-a4xd3",
     ]
 
 
@@ -91,7 +91,7 @@ def test_text_shows_the_targets_of_a_selected_piece(game):
 
 def test_caption_contains_the_result(game):
     picture = after(game, "6/6/6/6/3r1b/rr1b2 b", "4,5-5,5")
-    assert picture.caption == "blue wins (conquest) · last 4,5-5,5"
+    assert picture.caption == "blue wins (conquest) · last f5-f6"
     assert draw(game, game.from_text("6/6/6/6/5b/3brr b")).caption == "draw (blocked)"
 
 
@@ -151,7 +151,7 @@ def test_incomplete_turn_is_shown(game):
     first, _ = game.parse_turn(before, "1,2-3,2x2,3")
     picture = draw(game, game.apply(before, first), last=(before, (first,)))
     assert picture.path == ((1, 2), (3, 2))
-    assert picture.caption == "blue to move, chooses what 1,2-3,2 captures · last 1,2-3,2"
+    assert picture.caption == "blue to move, chooses what c2-c4 captures · last c2-c4"
 
 
 def test_svg_is_well_formed_and_complete(game):
@@ -214,7 +214,7 @@ def test_heat_is_shown_as_color_and_percentage(game):
     assert "50%" in to_svg(picture)
     assert "0%<" not in to_svg(picture).replace("50%", "")
     plain, warm = (to_pixels(picture) for picture in (draw(game, game.initial), picture))
-    row = column = MARGIN + 2 * CELL + 5
+    row, column = MARGIN + 3 * CELL + 5, MARGIN + 2 * CELL + 5
     assert warm[row, column, 2] < plain[row, column, 2] - 50
     assert (warm[:MARGIN] == plain[:MARGIN]).all()
 
@@ -223,21 +223,22 @@ def test_pixels_show_pieces_on_their_cells(game):
     frame = to_pixels(draw(game, game.initial))
     assert frame.dtype == np.uint8
     assert frame.shape == (446, 416, 3)
-    assert shows(frame, (0, 0), "blue")
-    assert shows(frame, (5, 5), "red")
-    assert not shows(frame, (2, 2), "blue")
-    assert not shows(frame, (2, 2), "red")
+    # Row 0 is at the bottom.
+    assert shows(frame, (5, 0), "blue")
+    assert shows(frame, (0, 5), "red")
+    assert not shows(frame, (3, 2), "blue")
+    assert not shows(frame, (3, 2), "red")
 
 
 def test_pixels_show_diagonal_lines_as_wide_as_straight_ones(game):
-    middle = MARGIN + CELL + CELL // 2
-    paths = ((1, 0), (1, 2)), ((0, 0), (2, 2))
+    row, column = MARGIN + 4 * CELL + CELL // 2, MARGIN + CELL + CELL // 2
+    paths = ((1, 0), (1, 2)), ((2, 0), (0, 2))
     pictures = (to_pixels(Picture(game, {}, path=path)) for path in paths)
     straight, diagonal = (pixels[..., 2] < 60 for pixels in pictures)
     across = np.arange(-10, 11)
-    assert straight[middle + across, middle].sum() == 6
+    assert straight[row + across, column].sum() == 6
     # Pixels on a diagonal are farther apart.
-    assert diagonal[middle + across, middle - across].sum() == 5
+    assert diagonal[row + across, column - across].sum() == 5
 
 
 @pytest.mark.parametrize("name", GAMES)
@@ -347,8 +348,8 @@ def test_heat_labels_contrast_with_the_piece(morris):
             "a mill: removes 1 black bead; in hand: white 3, black 4",
         ),
         ("morris", f"{BEADS} w 00", ""),
-        ("checkers", "8/8/8/3b4/4r3/8/8/8 r x44", "jumps on from 44"),
-        ("capture_conquer", EXAMPLE + " 1,2-3,2", "chooses what 1,2-3,2 captures"),
+        ("checkers", "8/8/8/3b4/4r3/8/8/8 r x44", "jumps on from 15"),
+        ("capture_conquer", EXAMPLE + " 1,2-3,2", "chooses what c2-c4 captures"),
         ("checkers", "8/8/8/3b4/4r3/8/8/8 r 39", ""),
         ("checkers", "8/8/8/3b4/4r3/8/8/8 r 40", "40 of 80 turns without progress"),
     ],
@@ -413,14 +414,14 @@ def test_shots_and_moves_have_different_marks(cannon):
     picture = draw(cannon, position, select=(4, 2))
     # Targets: a hall to bomb, a shift of the cannon, a capture, a retreat or a bomb.
     assert to_text(picture).splitlines()[1:9] == [
-        " 0 W w W!w W w W w",
-        " 1 . w * w . w . w",
-        " 2 . . b . . . w .",
-        " 3 . * b * . . . .",
+        " 8 W w W!w W w W w",
+        " 7 . w * w . w . w",
+        " 6 . . b . . . w .",
+        " 5 . * b * . . . .",
         " 4 . . b<w*. . . .",
-        " 5 . . . . . . . .",
-        " 6 b . & . b . b .",
-        " 7 . B b B . B . B",
+        " 3 . . . . . . . .",
+        " 2 b . & . b . b .",
+        " 1 . B b B . B . B",
     ]
     fills = [shape.fill for shape in shapes(picture) if isinstance(shape, Disc)]
     assert (fills.count(TARGET), fills.count(SHOT)) == (5, 2)
@@ -430,24 +431,24 @@ def test_shots_and_moves_have_different_marks(cannon):
 def test_shot_path_leads_from_the_cannon_to_its_target(cannon):
     picture = after(cannon, SHOOTING, "S 2 4 B 2 0")
     assert (picture.path, picture.captured) == (((2, 2), (0, 2)), ((0, 2),))
-    assert to_text(picture).splitlines()[1] == " 0 W w x w W w W w"
+    assert to_text(picture).splitlines()[1] == " 8 W w x w W w W w"
     assert picture.pieces[2, 2] == picture.pieces[4, 2] == "b"
     missed = after(cannon, cannon.to_text(cannon.initial), "S 0 7 B 0 3")
-    assert to_text(missed).splitlines()[4] == " 3 + . . . . . . ."
+    assert to_text(missed).splitlines()[4] == " 5 + . . . . . . ."
 
 
 def test_kings_are_capitals_in_text_and_have_a_k_in_svg():
     checkers = make_game("checkers")
     picture = draw(checkers, checkers.from_text("8/3R4/8/8/4B3/8/8/1r5b r"))
-    assert to_text(picture).splitlines()[1:9] == [
-        " 0 . . . . . . . .",
-        " 1 . . . R . . . .",
-        " 2 . . . . . . . .",
-        " 3 . . . . . . . .",
-        " 4 . . . . B . . .",
-        " 5 . . . . . . . .",
-        " 6 . . . . . . . .",
-        " 7 . r . . . . . b",
+    assert to_text(picture).splitlines()[:8] == [
+        "29.     30.     31.     32.",
+        "    25.     26R     27.     28.",
+        "21.     22.     23.     24.",
+        "    17.     18.     19.     20.",
+        "13.     14.     15B     16.",
+        "     9.     10.     11.     12.",
+        " 5.      6.      7.      8.",
+        "     1r      2.      3.      4b",
     ]
     words = ET.fromstring(to_svg(picture)).iter(f"{SVG}text")
     crowns = [(word.get("x"), word.get("y")) for word in words if word.text == "K"]
@@ -476,35 +477,33 @@ def test_cannon_soldiers_are_rings_and_halls_are_squares(cannon):
 
 STARTS = {
     "capture_conquer": """
-   0 1 2 3 4 5
- 0 b b b . . .
- 1 b b . . . .
- 2 b . . . . .
- 3 . . . . . r
- 4 . . . . r r
- 5 . . . r r r
+   a b c d e f
+ 6 . . . r r r
+ 5 . . . . r r
+ 4 . . . . . r
+ 3 b . . . . .
+ 2 b b . . . .
+ 1 b b b . . .
 blue to move
 """,
     "checkers": """
-   0 1 2 3 4 5 6 7
- 0 b . b . b . b .
- 1 . b . b . b . b
- 2 b . b . b . b .
- 3 . . . . . . . .
- 4 . . . . . . . .
- 5 . r . r . r . r
- 6 r . r . r . r .
- 7 . r . r . r . r
+29b     30b     31b     32b
+    25b     26b     27b     28b
+21b     22b     23b     24b
+    17.     18.     19.     20.
+13.     14.     15.     16.
+     9r     10r     11r     12r
+ 5r      6r      7r      8r
+     1r      2r      3r      4r
 red to move
 """,
     "mini_checkers": """
-   0 1 2 3 4 5
- 0 . w . w . w
- 1 w . w . w .
- 2 . . . . . .
- 3 . . . . . .
- 4 . b . b . b
- 5 b . b . b .
+    18w     17w     16w
+15w     14w     13w
+    12.     11.     10.
+ 9.      8.      7.
+     6b      5b      4b
+ 3b      2b      1b
 black to move
 """,
     "morris": """
@@ -524,15 +523,15 @@ black to move
 white to move, in hand: white 9, black 9
 """,
     "cannon": """
-   0 1 2 3 4 5 6 7
- 0 W w W w W w W w
- 1 . w . w . w . w
- 2 . w . w . w . w
- 3 . . . . . . . .
+   a b c d e f g h
+ 8 W w W w W w W w
+ 7 . w . w . w . w
+ 6 . w . w . w . w
+ 5 . . . . . . . .
  4 . . . . . . . .
- 5 b . b . b . b .
- 6 b . b . b . b .
- 7 b B b B b B b B
+ 3 b . b . b . b .
+ 2 b . b . b . b .
+ 1 b B b B b B b B
 black to move
 """,
 }
@@ -579,6 +578,25 @@ def test_removable_beads_are_marked(morris):
     picture = draw(protecting, position, select=removable[0])
     assert (picture.shots, picture.targets) == (tuple(removable), ())
     assert "(b)!" in to_text(picture)
+
+
+def test_labels_of_svg_are_those_of_the_readable_notation():
+    def texts(name):
+        game = make_game(name)
+        return [words.text for words in labels(draw(game, game.initial))]
+
+    assert texts("capture_conquer") == [*"654321", *"abcdef"]
+    assert texts("cannon") == [*"87654321", *"abcdefgh"]
+    assert sorted(texts("checkers"), key=int) == [str(number) for number in range(1, 33)]
+
+
+def test_a1_is_in_the_lower_left_corner_of_pictures():
+    game = make_game("capture_conquer", size=4)
+    picture = draw(game, game.from_text("b3/4/4/2rr b"))
+    (piece,) = (s for s in shapes(picture) if isinstance(s, Disc) and s.fill == COLORS["blue"][0])
+    assert (piece.x, piece.y) == (MARGIN + CELL / 2, MARGIN + 3.5 * CELL)
+    lines = to_text(picture).splitlines()
+    assert lines[4] == " 1 b . . ."
 
 
 def test_row_and_column_labels_are_those_of_the_game():

@@ -84,11 +84,11 @@ class CaptureConquer(Game):
 
     def remark(self, position: Position) -> str:
         """Return the pending jump, after which the player chooses a capture."""
-        jump = board.pending_text(position)
+        jump = board.pending_text(position, self.readable_cell_names.__getitem__)
         return f"chooses what {jump} captures" if jump else ""
 
     def to_text(self, position: Position) -> str:
-        """Return the position in one line: rows from the top, side to move, pending jump if any."""
+        """Return the position in one line: rows from row 0, side to move, pending jump if any."""
         pieces = self.pieces(position)
         text = self.grid.position_text(pieces, self.letters, int(position.player))
         return f"{text} {board.pending_text(position)}".rstrip()

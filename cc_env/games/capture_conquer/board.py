@@ -79,9 +79,9 @@ def ends_text(position: Position, action: int, name: Callable[[Cell], str] = cel
     return f"{name(cell(position, start))}-{name(cell(position, end))}"
 
 
-def pending_text(position: Position) -> str:
+def pending_text(position: Position, name: Callable[[Cell], str] = cell_text) -> str:
     """Return the jump whose capture is to be decided, "" if there is none."""
-    return ends_text(position, int(position.pending) - 1) if position.pending else ""
+    return ends_text(position, int(position.pending) - 1, name) if position.pending else ""
 
 
 def is_step(start: int, end: int) -> bool:

@@ -103,7 +103,7 @@ class Checkers(Game):
     def remark(self, position: Position) -> str:
         """Return which piece must continue its jump, or how near a draw by lack of progress is."""
         if position.jumper:
-            return f"jumps on from {_jumper_text(position)}"
+            return f"jumps on from {self.cell_text(_jumper_cell(position), 'readable')}"
         idle, limit = int(position.idle), int(rules.no_progress_limit(position))
         return f"{idle} of {limit} turns without progress" if limit and 2 * idle >= limit else ""
 
@@ -115,7 +115,7 @@ class Checkers(Game):
         """
         text = GRID.position_text(board.pieces(position), LETTERS, int(position.player))
         if position.jumper:
-            return f"{text} x{_jumper_text(position)}"
+            return f"{text} x{cell_text(_jumper_cell(position))}"
         return f"{text} {position.idle}" if position.idle else text
 
     def parse_position(self, text: str) -> Position:
@@ -159,8 +159,8 @@ def _action_text(position: Position, action: int, name: Callable[[Cell], str]) -
     return f"x{name(end)}" if position.jumper else move_text(start, end, name)
 
 
-def _jumper_text(position: Position) -> str:
-    return cell_text(GRID.cell(int(position.jumper).bit_length() - 1, int(position.player)))
+def _jumper_cell(position: Position) -> Cell:
+    return GRID.cell(int(position.jumper).bit_length() - 1, int(position.player))
 
 
 def _with_rest(position: Position, rest: str) -> Position:

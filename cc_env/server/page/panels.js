@@ -47,7 +47,7 @@ export class Panels {
     this.buttons = {
       take_back: control("↶", "Undo", () => this.execute("take_back"), { title: SHORTCUTS.take_back }),
       hint: control("✧", "Hint", () => this.execute("hint"), { title: SHORTCUTS.hint }),
-      draw: control("½", "Draw", () => this.execute("draw"), { ariaLabel: "Offer draw" }),
+      draw: control("½", "Draw", () => this.execute("draw"), { title: "offer a draw" }),
       resign: control("⚑", "Resign", () => this.resign()),
       more: control("⋯", "More", () => {}),
       flip: button("Flip", () => this.execute("flip"), { title: SHORTCUTS.flip }),
