@@ -66,8 +66,8 @@ class Puzzle:
         """Return the task in words, such as "blue to move wins in 3 turns"."""
         mover = game.players[game.to_move(self.position)]
         goal = "wins" if self.task == WIN else "captures a piece"
-        turns = "this turn" if self.turns == 1 else f"{self.turns} turns"
-        return f"{mover} to move {goal} in {turns}"
+        turns = "this turn" if self.turns == 1 else f"in {self.turns} turns"
+        return f"{mover} to move {goal} {turns}"
 
     def to_json(self, game: Game) -> dict[str, Any]:
         """Return the line of a file as a JSON object."""

@@ -37,9 +37,9 @@ def puzzle_counts(block: Block) -> str:
         game = make_game(name)
         puzzles = shipped_puzzles(game)
         turns = Counter(puzzle.turns for puzzle in puzzles)
-        by_turns = (str(turns[number]) for number in range(2, 6))
+        by_turns = (str(turns[number]) for number in range(1, 6))
         rows.append((f"`{name}`", str(len(puzzles)), *by_turns, _solved_shares(game)))
-    heads = [f"#{number} turns" for number in range(2, 6)]
+    heads = ["#1 turn", *(f"#{number} turns" for number in range(2, 6))]
     return table(["game", "#puzzles", *heads, "% solved by level 1, 2, …"], rows)
 
 

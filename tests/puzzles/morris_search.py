@@ -114,6 +114,6 @@ class ForcedGoal:
 
     def reaches(self, position, limit):
         """Return whether the attacker forces the goal after a turn, in `limit` more own turns."""
-        if self.is_goal(position):
-            return True
+        if limit < 0 or self.is_goal(position):
+            return limit >= 0
         return limit > 0 and all(self.can_force(after, limit) for after in successors(position))

@@ -149,6 +149,12 @@ def test_first_turn_alone_does_not_solve():
     assert not solve_rate(FirstOnly(LONG), GAME, [LONG]).results[0].is_solved
 
 
+@pytest.mark.parametrize(("turns", "text"), [(1, "this turn"), (3, "in 3 turns")])
+def test_task_is_described_in_words(turns, text):
+    mover = GAME.players[GAME.to_move(LONG.position)]
+    assert replace(LONG, turns=turns).describe_task(GAME) == f"{mover} to move wins {text}"
+
+
 def test_rates_are_grouped_by_theme_turns_and_difficulty():
     rate = solve_rate("minimax:depth=3", GAME, PUZZLES[::5])
     assert rate.share.low < rate.share.value < rate.share.high

@@ -60,10 +60,10 @@ def test_sets_are_large_distinct_and_ordered(game):
 
 def test_puzzles_are_for_people(game):
     for puzzle in shipped_puzzles(game):
-        turns = list(game.turns(puzzle.position))
+        decisions = {turn[0] for turn in puzzle.solutions}
         assert MIN_TURNS <= puzzle.turns <= MAX_TURNS
-        assert len(puzzle.solutions) <= MAX_SOLUTIONS
-        assert len(turns) >= len(puzzle.solutions) + MIN_ALTERNATIVES
+        assert len(decisions) <= MAX_SOLUTIONS
+        assert len(game.legal_actions(puzzle.position)) >= len(decisions) + MIN_ALTERNATIVES
         assert puzzle.task == WIN or (game.name == "morris" and puzzle.task == CAPTURE)
 
 
@@ -202,9 +202,7 @@ def test_data_is_small():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["capture_conquer", "mini_checkers", "checkers", "cannon"])
-def test_lower_levels_solve_fewer_puzzles_than_those_two_above(name):
-    game = make_game(name)
+def test_lower_levels_solve_fewer_puzzles_than_those_two_above(game):
     puzzles, ladder = shipped_puzzles(game), rungs(game)
     # Not the seed of the recorded failures.
     shares = [

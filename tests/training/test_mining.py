@@ -8,6 +8,7 @@ from conftest import command_line
 
 from cc_env.cli.application import run
 from cc_env.games.factory import make_game
+from cc_env.puzzles.judge import check_puzzle
 from cc_env.puzzles.proof import check_proof
 from cc_env.puzzles.puzzle import Puzzle, read_puzzles
 from training.experiments import puzzles as mining
@@ -15,6 +16,8 @@ from training.experiments.puzzles import Miner, canonical_text, mine_games, sele
 
 GAME = make_game("mini_checkers")
 GAMES = 80
+# Morris: a win in one turn among many moves.
+EASY = ".bw..b.ww...b.b.bwbbb.bw b 00 fb"
 
 
 @pytest.fixture(scope="module")
@@ -123,6 +126,19 @@ def test_only_the_first_position_of_a_combination_counts():
         [Puzzle(position, task, turns, ())] if turns < 3 else []
     )
     assert list(miner.mine_positions(positions)) == []
+
+
+def test_last_turn_of_a_combination_counts_if_the_weakest_level_overlooks_it():
+    game = make_game("morris")
+    miner = Miner(game, ["win"])
+    position = game.from_text(EASY)
+    (puzzle,) = miner.mine_positions([position])
+    assert puzzle.turns == 1
+    # A mill removes any of the beads.
+    assert len({turn[0] for turn in puzzle.solutions}) <= mining.MAX_SOLUTIONS
+    assert len(puzzle.solutions) > mining.MAX_SOLUTIONS
+    assert puzzle.failing_rungs == (1,)
+    check_puzzle(game, puzzle)
 
 
 def test_captures_by_force_are_found_in_morris():

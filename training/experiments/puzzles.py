@@ -1,9 +1,12 @@
 """cc_env mine-puzzles: find puzzles in games between players of a ladder.
 
 A position becomes a puzzle if the player to move can force the goal in at most five own turns, at
-most two first turns do so, and at least two plausible ones fail: a search of one turn scores them
-no worse than a piece below a solution. Of the positions of one combination only the first counts,
-and after a puzzle the next ten turns of the game are skipped.
+most two first decisions do so, and at least two plausible ones fail. Plausible are those that a
+search of one turn scores no worse than a piece below a solution. If the goal is reached at once, no
+other decision scores as well; then plausible are those that the weakest player of the ladder makes
+in five attempts, because beginners overlook such goals. Of the positions of one combination only
+the first counts, and the last one, with one turn left; after a puzzle the next ten turns of the
+game are skipped.
 
 The same seed gives the same puzzles. An interrupted run resumes when the command is repeated: the
 puzzles of finished games are in FILE.part.
@@ -11,7 +14,7 @@ puzzles of finished games are in FILE.part.
 
 import json
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -23,7 +26,7 @@ from rich.progress import track
 from cc_env.cli.application import create_app, run
 from cc_env.cli.arguments import FILE, GameName, GameOptions, Size, game_options
 from cc_env.core import rules
-from cc_env.core.game import Game, Turn
+from cc_env.core.game import Game
 from cc_env.core.rules import Position
 from cc_env.errors import BadRecord, SearchLimit, check_name
 from cc_env.files import append_atomically, drop_partial_line, read_lines, write_atomically
@@ -32,7 +35,7 @@ from cc_env.ladder.rungs import rungs
 from cc_env.match.match import Limits
 from cc_env.match.openings import exact_opening
 from cc_env.match.record import Record
-from cc_env.match.referee import Player, play_match
+from cc_env.match.referee import Clock, Player, play_match
 from cc_env.output import Terminal
 from cc_env.players.specs import make_player
 from cc_env.puzzles.judge import Judge
@@ -174,7 +177,7 @@ class Miner:
                 turns = self._turns_to_goal(position, task)
                 is_new = turns is not None and previous.get((mover, task), 0) <= turns
                 previous[mover, task] = turns or 0
-                if is_new and turns is not None and turns >= MIN_TURNS:
+                if turns is not None and (is_new or turns == MIN_TURNS):
                     for puzzle in self._make_puzzle(position, task, turns):
                         next_turn = number + _MIN_DISTANCE
                         yield puzzle
@@ -221,9 +224,11 @@ class Miner:
         judge = Judge(game, puzzle, nodes=_PROOF_NODES)
         try:
             solutions = tuple(judge.winning_turns(position, turns))
-            if len(solutions) > MAX_SOLUTIONS:
+            # Turns that differ in what a mill removes begin alike.
+            decisions = {turn[0] for turn in solutions}
+            if len(decisions) > MAX_SOLUTIONS:
                 return
-            if self._num_plausible(position, solutions) < MIN_ALTERNATIVES:
+            if len(self._plausible(position, turns, decisions) - decisions) < MIN_ALTERNATIVES:
                 return
             puzzle = replace(puzzle, solutions=solutions, proof=judge.make_proof())
             if len(puzzle.proof) > MAX_PROOF_LENGTH:
@@ -234,13 +239,16 @@ class Miner:
         puzzle = replace(puzzle, themes=themes)
         yield replace(puzzle, failing_rungs=tuple(self._failing_rungs(puzzle)))
 
-    def _num_plausible(self, position: Position, solutions: Sequence[Turn]) -> int:
-        """Return the number of plausible actions that begin no solution."""
+    def _plausible(self, position: Position, turns: int, solutions: Set[int]) -> set[int]:
+        """Return the plausible actions, solutions included."""
+        if turns == 1:
+            player = self._player(self._rungs[0].spec)
+            generators = map(np.random.default_rng, range(ATTEMPTS))
+            return {int(player.choose(position, rng, Clock()).action) for rng in generators}
         scored = self._search.score_actions(position, depth=1)
         scores = dict(zip(scored.actions.tolist(), scored.scores.tolist(), strict=True))
-        bound = min(scores[turn[0]] for turn in solutions) - MAX_SCORE_LOSS
-        wrong = scores.keys() - {turn[0] for turn in solutions}
-        return sum(scores[action] >= bound for action in wrong)
+        bound = min(scores[action] for action in solutions) - MAX_SCORE_LOSS
+        return {action for action, score in scores.items() if score >= bound}
 
     def _failing_rungs(self, puzzle: Puzzle) -> Iterator[int]:
         """Yield the levels of the rungs that solve a puzzle in less than half of the attempts."""
