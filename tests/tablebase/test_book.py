@@ -9,11 +9,20 @@ from cc_env.accuracy.decisions import enumerate_replies
 from cc_env.core.rules import ONGOING
 from cc_env.errors import BadOption, BadTable, MissingTable
 from cc_env.games.factory import make_game
+from cc_env.search.alphabeta import AlphaBeta
 from cc_env.solver import book as making
 from cc_env.solver.book import make_book
 from cc_env.tablebase import Tablebase
 from cc_env.tablebase.book import book_path, read_book, write_book
-from cc_env.tablebase.ranking import index_of
+from cc_env.tablebase.ranking import (
+    both_views,
+    index_of,
+    material_size,
+    material_start,
+    position_fields,
+)
+from cc_env.tablebase.tablebase import SHIPPED
+from cc_env.tablebase.values import DRAW_VALUE, result_of, turns_of
 
 GAME = make_game("capture_conquer", size=4)
 TABLES = Tablebase(GAME)
@@ -65,6 +74,61 @@ def test_values_and_actions_are_those_of_the_tables(from_book):
     assert len(inner) > 200
     assert [from_book.probe(position) for position in inner] == list(map(TABLES.probe, inner))
     assert from_book.probe(GAME.initial).value == 0
+
+
+@pytest.fixture(scope="module")
+def shipped():
+    return Tablebase(make_game("capture_conquer", size=5))
+
+
+def test_shipped_book_has_the_value_of_the_start_and_its_turns(shipped):
+    solved = shipped.probe(shipped.game.initial)
+    assert (solved.value, solved.values.count(0), solved.values.count(-1)) == (0, 11, 5)
+    assert not shipped.has_table(shipped.game.initial)
+
+
+def test_entries_of_the_shipped_book_follow_from_those_a_turn_later(shipped):
+    game, rng = shipped.game, np.random.default_rng(0)
+    book = read_book(book_path(SHIPPED, game), game)
+    values = dict(zip(book.indices.tolist(), book.values.tolist(), strict=True))
+    compared = 0
+    for _ in range(200):
+        position, turns = game.initial, 0
+        # One player keeps the value, the other one plays any turn.
+        keeper = int(rng.integers(2))
+        while turns < 6 and game.outcome(position) == ONGOING:
+            solved = shipped.probe(position)
+            if not game.mid_turn(position):
+                value = values[int(index_of(position, book.ranking))]
+                assert (result_of(value), turns_of(value)) == (solved.value, solved.turns)
+                compared += 1
+            keeps = game.to_move(position) == keeper
+            actions = solved.value_keeping if keeps else solved.actions
+            position = game.apply(position, int(rng.choice(actions)))
+            turns += not game.mid_turn(position)
+    assert compared > 900
+
+
+def test_alpha_beta_agrees_with_the_shipped_book(shipped):
+    game, search = shipped.game, AlphaBeta(shipped.game, table_megabytes=1)
+    book = read_book(book_path(SHIPPED, game), game)
+    quick = np.flatnonzero(turns_of(book.values.astype(np.int64)) <= 3)
+    proven = 0
+    for place in np.random.default_rng(0).choice(quick, 200, replace=False).tolist():
+        index, value = int(book.indices[place]), int(book.values[place])
+        if value == DRAW_VALUE:
+            continue
+        view = next(
+            view
+            for view in both_views(book.materials)
+            if 0 <= index - material_start(view, book.ranking) < material_size(view, book.ranking)
+        )
+        number = index - material_start(view, book.ranking)
+        fields = position_fields(number, view, book.ranking, game.initial)
+        result = search.search(game.make_position(fields), depth=turns_of(value))
+        assert result.margin == result_of(value)
+        proven += 1
+    assert proven > 100
 
 
 def test_position_outside_of_the_book_is_missing(from_book):
