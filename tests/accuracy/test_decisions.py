@@ -182,7 +182,7 @@ def test_game_samples_are_distinct_and_openings_vary():
 
 
 def test_replies_require_the_value_of_the_start():
-    larger = make_game("capture_conquer", size=5)  # six pieces each
+    larger = make_game("capture_conquer")
     with pytest.raises(MissingTable, match="no table has the value of '"):
         enumerate_replies(Tablebase(larger), "random", 1)
 

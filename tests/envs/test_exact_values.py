@@ -10,6 +10,9 @@ from cc_env.errors import BadOption, MissingTable
 from cc_env.games.factory import make_game
 from cc_env.tablebase.tablebase import Tablebase
 
+# A position of C&C 5×5, four pieces each, that neither the shipped tables nor the book have.
+UNCOVERED = "b3b/5/2b1r/rb3/1rr2 b"
+
 
 def make(**options):
     return gymnasium.make("cc_env/CaptureConquer-v0", **{"size": 4, **options})
@@ -85,16 +88,11 @@ def test_vector_infos_have_exact_values(mode, opponent):
 
 def test_uncovered_boards_are_marked():
     env = VectorExactValues(gymnasium.make_vec("cc_env/CaptureConquer-v0", num_envs=3, size=5))
-    # Six pieces each.
-    _, info = env.reset(seed=0)
+    _, info = env.reset(options={"position": UNCOVERED})
     assert not info["_value"].any()
     *_, info = env.step(info["action_mask"].argmax(1).tolist())
     assert not info["_keeps_value"].any()
-    texts = [
-        "5/5/2b1r/5/b3r b",
-        "5/5/2b1r/5/b3r b",
-        env.unwrapped.game.to_text(env.unwrapped.game.initial),
-    ]
+    texts = ["5/5/2b1r/5/b3r b", "5/5/2b1r/5/b3r b", UNCOVERED]
     _, info = env.reset(options={"position": texts})
     assert info["_value"].tolist() == info["value_known"].tolist() == [True, True, False]
 
@@ -150,9 +148,8 @@ def test_infos_of_games_in_words_have_exact_values(illegal):
 
 
 def test_uncovered_positions_have_no_value():
-    # Six pieces each.
     env = ExactValues(make(size=5))
-    _, info = env.reset(seed=0)
+    _, info = env.reset(options={"position": UNCOVERED})
     assert not info["value_known"]
     *_, info = env.step(int(info["action_mask"].argmax()))
     assert not info["keeps_value_known"]
