@@ -307,7 +307,7 @@ def test_text_pictures_show_the_last_turn():
     env = make(render_mode="ansi", seat=0)
     env.reset(seed=0)
     text = env.render()
-    assert text.splitlines()[1] == " 0 b b b . . ."
+    assert text.splitlines()[6] == " 1 b b b . . ."
     assert "blue to move" in text
     env.step(env.action_space.sample())
     assert "last " in env.render()
