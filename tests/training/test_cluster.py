@@ -36,7 +36,7 @@ from training.selfplay.replay_buffer import Samples
 from training.selfplay.training import EvaluationOpponents
 from training.selfplay.worker import SelfPlaySettings, SelfPlayTally, SelfPlayWorker
 
-FOLDER = Path(__file__).parent
+FOLDERS = Path(__file__).parent, Path(__file__).parents[1]
 SETTINGS = SelfPlaySettings(boards=8, simulations=4, considered=4, max_turns=6)
 SMALL = Size(blocks=1, channels=8)
 SEED = 3, 2
@@ -57,7 +57,7 @@ def cluster():
         # A busy machine must not cause warnings.
         patch.setattr("training.selfplay.actors.PENDING_WARNING_SECONDS", math.inf)
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-        patch.setenv("PYTHONPATH", str(FOLDER))
+        patch.setenv("PYTHONPATH", os.pathsep.join(map(str, FOLDERS)))
         # Lost nodes are noticed soon.
         patch.setenv("RAY_health_check_period_ms", "500")
         # With Ray's niceness of 15 workers starve on a busy machine.
