@@ -336,3 +336,13 @@ def heavy():
             pytest.skip(f"{package} is not installed: make examples")
 
     return need
+
+
+def readable_turns(game, position, turns):
+    """Return the readable notation of turns in the notation of records."""
+    texts = []
+    for text in turns:
+        turn = game.parse_turn(position, text)
+        texts.append(game.readable_turn_text(position, turn))
+        position = game.play_turn(position, turn)
+    return texts

@@ -536,7 +536,7 @@ def test_winning_person_is_informed(monkeypatch, tmp_path):
         lines=["moves", "resign", "yes", "1", "undo"],
     )
     assert "red wins: blue resigned; you lose" in out
-    assert "error: the game is over; type undo" in out
+    assert "error: the game is over; type review, undo, save FILE" in out
     ((_, game),) = read_records(tmp_path / "g.jsonl")
     assert (game.result, game.reason) == ("0-1", "resigned")
 
@@ -562,7 +562,7 @@ def test_review_names_mistakes_and_better_turns(monkeypatch):
     out = play_output(monkeypatch, *arguments, lines=["review", "b2-d2xc2", "review"])
     assert "error: no turns yet to review" in out
     review = out.partition("reviewing 1 turn\n")[2].splitlines()
-    assert re.fullmatch(r"red: \d+ % accuracy", review[0])
+    assert re.fullmatch(r"red: \d+ % (accuracy|turns that kept the exact value)", review[0])
     assert review[1].startswith("1. red b2-d2xc2??  threw away a proven win in 1 turn: misses a ")
     assert review[2] == "   better: b2-a1"
 

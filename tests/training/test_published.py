@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 import pytest
-from conftest import command_line
+from conftest import command_line, readable_turns
 from rich.console import Console
 
 from cc_env.cli.application import run
@@ -89,9 +89,11 @@ def test_published_games_start_at_the_initial_position(rows):
 
 def test_frames_show_every_turn_of_a_game(rows):
     (game,) = rows[3].records
-    start, *pictures = frames(record.replay(game))
+    replayed = record.replay(game)
+    start, *pictures = frames(replayed)
     assert start.caption == "blue to move"
-    assert [picture.caption.split("last ")[1] for picture in pictures] == list(game.turns)
+    texts = readable_turns(replayed.game, replayed.start, game.turns)
+    assert [picture.caption.split("last ")[1] for picture in pictures] == texts
     winner = "blue" if game.result == "1-0" else "red"
     assert pictures[-1].caption.startswith(f"{winner} wins ({game.reason})")
     assert published.numbered_turns(game)[1] == f"2. {game.turns[1]}"

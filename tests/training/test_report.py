@@ -6,6 +6,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from conftest import readable_turns
 
 from cc_env.match import record
 from cc_env.match.confidence import Interval
@@ -110,9 +111,11 @@ def test_example_games_show_every_position(tournament, page):
         pages = ["\n".join(data["lines"][i] for i in frame) for frame in game["frames"]]
         assert all(page.startswith("<svg") and page.endswith("</svg>") for page in pages)
         assert len(set(pages)) == len(pages)
-        for text, picture in zip(example.turns, pages[1:], strict=True):
+        replayed = record.replay(example)
+        texts = readable_turns(replayed.game, replayed.start, example.turns)
+        for text, picture in zip(texts, pages[1:], strict=True):
             assert f"last {text}" in picture
-        assert record.replay(example).turns == list(example.turns)
+        assert replayed.turns == list(example.turns)
 
 
 def test_charts_use_the_text_color_of_the_page(tournament):
