@@ -96,6 +96,11 @@ def toward(cell, goal):
 
 
 def is_over(page):
+    # The card at the end is loaded a moment after the last decision.
+    page.wait_for_selector(
+        "rect.selectable, rect.target, #off-board button, #end-card:not([hidden]) button",
+        state="attached",
+    )
     # Not text=Rematch: "reconnecting to send rematch" stays in the page after a slow start.
     return page.locator("#end-card >> text='Rematch'").is_visible()
 
