@@ -33,23 +33,25 @@ def test_dead_process_loses_only_its_task():
     check_values_and_failures(map_unordered, "the process died (SIGKILL)")
 
 
-def receives_interrupts(task):
-    return signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
-
-
-def test_workers_ignore_interrupts():
-    code = (
-        "from test_processes import *\n"
-        "if __name__ == '__main__':\n"
-        "    print(sorted(map_unordered(receives_interrupts, [1, 2], 2)), receives_interrupts(0))"
-    )
+def run_main(statement):
+    """Run a statement in the main module of a process of its own; return the finished process."""
+    code = f"from test_processes import *\nif __name__ == '__main__':\n    {statement}"
     paths = os.pathsep.join([str(Path(__file__).parent), *sys.path])
-    process = subprocess.run(
+    return subprocess.run(
         [sys.executable, "-c", code],
         env={**os.environ, "PYTHONPATH": paths},
         capture_output=True,
         text=True,
     )
+
+
+def receives_interrupts(task):
+    return signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+
+
+def test_workers_ignore_interrupts():
+    code = "print(sorted(map_unordered(receives_interrupts, [1, 2], 2)), receives_interrupts(0))"
+    process = run_main(code)
     assert (process.stdout, process.stderr) == ("[(1, False), (2, False)] True\n", "")
 
 
@@ -61,19 +63,9 @@ def kill_parent(task):
 
 
 def test_workers_exit_quietly_after_their_parent():
-    code = (
-        "from test_processes import *\n"
-        "if __name__ == '__main__':\n"
-        "    list(map_unordered(kill_parent, [1], 1))"
-    )
-    paths = os.pathsep.join([str(Path(__file__).parent), *sys.path])
+    code = "list(map_unordered(kill_parent, [1], 1))"
     # The call waits until the workers, too, have closed stderr.
-    process = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, "PYTHONPATH": paths},
-        capture_output=True,
-        text=True,
-    )
+    process = run_main(code)
     assert (process.returncode, process.stderr) == (-signal.SIGKILL, "")
 
 
