@@ -346,3 +346,14 @@ def readable_turns(game, position, turns):
         texts.append(game.readable_turn_text(position, turn))
         position = game.play_turn(position, turn)
     return texts
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory):
+    """The address of a server of the page."""
+    # Only tests of the page need its packages.
+    from page_server import PageServer
+
+    server = PageServer(tmp_path_factory.mktemp("games"))
+    yield server.address
+    server.stop()

@@ -1,7 +1,7 @@
 """The home page: cards that start games against the ladder."""
 
 import pytest
-from page_server import PageServer, ignores_playwright_warnings, needs_chromium, resign
+from page_server import ignores_playwright_warnings, needs_chromium, resign
 
 from cc_env.registry.catalogue import GAMES
 
@@ -9,13 +9,6 @@ pytestmark = [needs_chromium, ignores_playwright_warnings]
 RECORD_SHIFTS = """window.shifts = 0;
 new PerformanceObserver((list) => { for (const entry of list.getEntries()) shifts += entry.value; })
   .observe({ type: "layout-shift", buffered: true });"""
-
-
-@pytest.fixture(scope="module")
-def address(tmp_path_factory):
-    server = PageServer(tmp_path_factory.mktemp("games"))
-    yield server.address
-    server.stop()
 
 
 @pytest.fixture

@@ -1,17 +1,10 @@
 """Drags by mouse and real touch events, and keys of other layouts."""
 
 import pytest
-from page_server import PageServer, ignores_playwright_warnings, needs_chromium
+from page_server import ignores_playwright_warnings, needs_chromium
 
 pytestmark = [needs_chromium, ignores_playwright_warnings]
 PHONE = {"viewport": {"width": 390, "height": 500}, "has_touch": True, "is_mobile": True}
-
-
-@pytest.fixture(scope="module")
-def address(tmp_path_factory):
-    server = PageServer(tmp_path_factory.mktemp("games"))
-    yield server.address
-    server.stop()
 
 
 @pytest.fixture

@@ -1,16 +1,8 @@
 """Opponents of the ladder on the page."""
 
-import pytest
-from page_server import PageServer, ignores_playwright_warnings, needs_chromium, new_game, resign
+from page_server import ignores_playwright_warnings, needs_chromium, new_game, resign
 
 pytestmark = [needs_chromium, ignores_playwright_warnings]
-
-
-@pytest.fixture(scope="module")
-def address(tmp_path_factory):
-    server = PageServer(tmp_path_factory.mktemp("games"))
-    yield server.address
-    server.stop()
 
 
 def start(page):

@@ -1,16 +1,9 @@
 """Two people in two browsers: offers and assistance."""
 
 import pytest
-from page_server import PageServer, ignores_playwright_warnings, needs_chromium, open_more, resign
+from page_server import ignores_playwright_warnings, needs_chromium, open_more, resign
 
 pytestmark = [needs_chromium, ignores_playwright_warnings]
-
-
-@pytest.fixture(scope="module")
-def address(tmp_path_factory):
-    server = PageServer(tmp_path_factory.mktemp("games"))
-    yield server.address
-    server.stop()
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """Nothing moves: games are played to their end on several screens without a layout shift."""
 
 import pytest
-from page_server import PageServer, ignores_playwright_warnings, needs_chromium
+from page_server import ignores_playwright_warnings, needs_chromium
 
 pytestmark = [needs_chromium, ignores_playwright_warnings]
 RECORD_SHIFTS = """window.shifts = [];
@@ -15,13 +15,6 @@ SCREENS = {
     "phone": {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True},
     "landscape": {"viewport": {"width": 844, "height": 390}, "has_touch": True, "is_mobile": True},
 }
-
-
-@pytest.fixture(scope="module")
-def address(tmp_path_factory):
-    server = PageServer(tmp_path_factory.mktemp("games"))
-    yield server.address
-    server.stop()
 
 
 def play(page, text, decisions):

@@ -1,7 +1,7 @@
 """What the browser stores: settings, and the seats of games, which stay out of the address."""
 
 import pytest
-from page_server import PageServer, ignores_playwright_warnings, needs_chromium
+from page_server import ignores_playwright_warnings, needs_chromium
 
 pytestmark = [needs_chromium, ignores_playwright_warnings]
 DENY = """for (const name of ["localStorage", "sessionStorage"]) {
@@ -14,13 +14,6 @@ REMOVE = """for (const name of ["localStorage", "sessionStorage"]) {
 FILL = """Storage.prototype.setItem = () => {
   throw new DOMException("The quota has been exceeded.", "QuotaExceededError");
 };"""
-
-
-@pytest.fixture(scope="module")
-def address(tmp_path_factory):
-    server = PageServer(tmp_path_factory.mktemp("games"))
-    yield server.address
-    server.stop()
 
 
 def start_game(page, address, second="ladder:1"):

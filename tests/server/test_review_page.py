@@ -5,7 +5,7 @@ import re
 import urllib.request
 
 import pytest
-from page_server import PageServer, ignores_playwright_warnings, needs_chromium
+from page_server import ignores_playwright_warnings, needs_chromium
 from websockets.sync.client import connect
 
 from cc_env.games.factory import make_game
@@ -17,13 +17,6 @@ START, MISTAKE, BEST = "1b3b/2w3/6/w3b1/6/b3w1 b", "34-23", "34-25"
 # Black captures the last man.
 WON = "6/6/6/6/1w4/b5 b"
 PHONE = {"viewport": {"width": 320, "height": 640}, "has_touch": True, "is_mobile": True}
-
-
-@pytest.fixture(scope="module")
-def address(tmp_path_factory):
-    server = PageServer(tmp_path_factory.mktemp("games"))
-    yield server.address
-    server.stop()
 
 
 def play_game(address, turns, start, opponent="ladder:1", resigns=True):
