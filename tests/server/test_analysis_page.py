@@ -358,7 +358,7 @@ def test_error_of_a_player_is_shown(open_analysis, monkeypatch):
 
 def test_analysts_for_the_options_are_listed(open_analysis, monkeypatch):
     monkeypatch.setitem(player_pool.OPTIONS, "six", {})
-    with temporary_players():
+    with temporary_players(six=Liking):
         register_player("six", Liking, lambda game: game.options.get("size") == 6)
         for size, count in ((6, 1), (5, 0)):
             page = open_analysis()

@@ -661,7 +661,7 @@ def test_player_declines_a_draw_at_the_start(open_game):
 
 def test_form_lists_players_for_the_selected_options(server, open_pages, monkeypatch):
     monkeypatch.setitem(player_pool.OPTIONS, "six", {})
-    with temporary_players():
+    with temporary_players(six=RandomPlayer):
         register_player("six", RandomPlayer, lambda game: game.options.get("size") == 6)
         page = open_pages(server.address)
         page.goto(f"{server.address}#/new/capture_conquer")

@@ -19,7 +19,7 @@ from cc_env.games.factory import make_game
 from cc_env.ladder.rungs import rungs
 from cc_env.match.referee import Clock, Decision, player_for_new_game
 from cc_env.play.analysis import TimeBudget, analyze
-from cc_env.players.specs import make_player, register_player, temporary_players
+from cc_env.players.specs import make_player, temporary_players
 from cc_env.registry.catalogue import GAMES
 from cc_env.server import analysis_api, jobs, player_pool, workers
 from cc_env.server.jobs import PlayerJob, decide_first_turn, make_pooled_player
@@ -65,8 +65,7 @@ def test_decision_reports_the_time_of_compiling():
             with event.trigger_event("numba:compile"):
                 return Decision(int(GAME.legal_actions(position)[0]))
 
-    with temporary_players():
-        register_player("greedy", CompilingPlayer)
+    with temporary_players(greedy=CompilingPlayer):
         player = make_pooled_player("greedy", GAME, thread_pool().run)
         player.choose(GAME.initial, np.random.default_rng(0), Clock())
     assert player.compile_seconds > 0
