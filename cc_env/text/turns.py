@@ -15,17 +15,27 @@ _MAX_QUOTED_LENGTH = 40
 # What looks like a turn in a reply without tags; of more, the last ones are read.
 _MAX_MENTIONS = 100
 
-_OPENING_TAG = re.compile("<(?:turn|move|action|answer)>", re.IGNORECASE)
-_CLOSING_TAG = re.compile("</(?:turn|move|action|answer)>", re.IGNORECASE)
+# A tag, the box of a formula, or a field of a JSON object; and how each ends, by its first sign.
+_NAME = "(?:turn|move|action|answer)"
+_OPENING = re.compile(
+    rf"""<{_NAME}> | \\boxed\{{(?:\\text\{{)? | "{_NAME}"\s*:\s*" """, re.IGNORECASE | re.VERBOSE
+)
+_CLOSING = {
+    "<": re.compile(f"</{_NAME}>", re.IGNORECASE),
+    "\\": re.compile("}"),
+    '"': re.compile('"'),
+}
 
 # Other signs for the hyphen and the x of the notations. Arrows and "to" replace hyphens between
 # digits only, because "A to B" is AB in morris.
 _SIGNS = str.maketrans(dict.fromkeys("‐‑‒–—−", "-") | {"×": "x"})
 _ARROW = re.compile(r"(?<=\d)\s*(?:-+>|=>|→|\bto\b)\s*(?=[a-z]?\d)", re.IGNORECASE)
 
-# Characters around a turn on a line of its own, and the beginning of an item of a list.
+# Characters around a turn on a line of its own, and the beginning of an item of a list, also of one
+# in a single line.
 _MARKS = " \t*_`'\"“”‘’.!()[]{}#"
 _BULLET = re.compile(r"^(?:[-*•]|\d{1,3}[.)])\s+")
+_NUMBER = re.compile(r"(?<=\s)\d{1,3}[.)]\s+")
 _INTRODUCTION = re.compile(
     r"""^(?:(?:so|then|thus|therefore|ok|okay|well|now)[,:]?\s+)?
     (?: (?: (?:(?:my|the|final|best|chosen)\s+)* (?:answer|move|turn|action|choice)
@@ -86,10 +96,10 @@ def find_turn(game: Game, position: Position, reply: str) -> Turn:
     """Return the legal turn that a reply in prose chooses, in any notation of the game.
 
     It is the content of the last tag <turn>, <move>, <action> or <answer>, whose closing tag may be
-    missing. A reply without tags chooses the turn that it announces, as in "My move: a1-c3" or "so
-    I play a1-c3", or that is a sentence or the only such line of its own. Clauses with words of
-    doubt, such as "not" or "would", announce nothing. Turns of letters alone need a tag or, in
-    capitals, a line of their own.
+    missing, of \\boxed{} or of a JSON field of such a name. A reply without them chooses the turn
+    that it announces, as in "My move: a1-c3" or "so I play a1-c3", or that is a sentence or the
+    only such line of its own. Clauses with words of doubt, such as "not" or "would", announce
+    nothing. Turns of letters alone need a tag or, in capitals, a line of their own.
 
     Raises IllegalAction, with a list of legal turns, if the reply chooses no legal turn or several.
 
@@ -117,9 +127,11 @@ def find_turn(game: Game, position: Position, reply: str) -> Turn:
 
 
 def tagged_text(reply: str) -> str | None:
-    """Return the content of the last tag of a reply that may contain a turn; None without one."""
-    *_, last = None, *_OPENING_TAG.finditer(reply)
-    return _CLOSING_TAG.split(reply[last.end() :], 1)[0] if last else None
+    """Return the content of the last tag, box or field that may hold a turn; None without one."""
+    *_, last = None, *_OPENING.finditer(reply)
+    if last is None:
+        return None
+    return _CLOSING[last[0][0]].split(reply[last.end() :], maxsplit=1)[0]
 
 
 def refusal(game: Game, position: Position, reason: str) -> IllegalAction:
@@ -170,6 +182,7 @@ def _texts_in_prose(line: str) -> Iterator[tuple[str, bool]]:
 
     Answers are sentences that consist of a turn, and turns that their clause announces.
     """
+    line = _NUMBER.sub("", line)
     texts = iter(_MENTION.findall(line))
     # Turns may contain commas, which do not end their clause.
     for sentence in _END_OF_SENTENCE.split(_MENTION.sub("@", line.replace("@", " "))):
