@@ -8,7 +8,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -126,13 +126,17 @@ class Record:
             raise BadRecord(
                 f"unknown field {format_list(sorted(unknown))}; valid: {format_list(sorted(valid))}"
             )
+        required = [
+            spec.name
+            for spec in fields(Record)
+            if spec.default is MISSING and spec.default_factory is MISSING
+        ]
+        if missing := [name for name in required if name not in line]:
+            raise BadRecord(f"the record has no {format_list(missing)}")
         values: dict[str, Any] = {
             key: tuple(value) if isinstance(value, list) else value for key, value in line.items()
         }
-        try:
-            return Record(**values)
-        except TypeError as error:
-            raise BadRecord(str(error).removeprefix("Record.__init__() ")) from None
+        return Record(**values)
 
     @staticmethod
     def from_match(

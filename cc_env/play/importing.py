@@ -119,8 +119,11 @@ def game_from_match(
 ) -> ImportedGame:
     """Return a match as an imported game, with its complete turns.
 
-    `result` describes an unfinished match; it is ignored if the match is finished.
+    `players` may be "?", unknown. `result` describes an unfinished match; it is ignored if the
+    match is finished.
     """
+    if set(players) == {"?"}:
+        players = "", ""
     turns = tuple(turn for _, turn in match.history)
     result = describe_result(match.game, match.result) if match.result else result
     return ImportedGame(match.game, match.start, turns, players, result)

@@ -60,6 +60,7 @@ def test_pdn_without_moves_is_a_position():
     (imported,) = importing.read_games(text).games
     assert (imported.turns, imported.result) == ((), "")
     assert imported.game.to_text(imported.start) == "2B5/8/r1r5/8/8/8/8/8 b"
+    assert imported.players == ("", "")
 
 
 def test_cannon_logs_are_imported():
@@ -71,6 +72,18 @@ def test_cannon_logs_are_imported():
     (imported,) = importing.read_games("\n".join(lines)).games
     assert imported.game.options == game.options
     assert game.turn_texts(game.initial, imported.turns[0]) == ["S 0 5 M 0 4"]
+
+
+@pytest.mark.parametrize("selected", [None, make_game("checkers")])
+def test_position_of_pdn_is_imported(selected):
+    (imported,) = importing.read_games("W:W21,22,K3:B1,2", selected).games
+    assert imported.game.name == "checkers"
+    assert imported.game.to_text(imported.start) == "8/8/b1b5/8/8/8/8/1r1r1B2 b"
+
+
+def test_missing_fields_of_a_record_are_named():
+    with pytest.raises(BadRecord, match="line 1: the record has no options, players, turns,"):
+        importing.read_games('{"game": "morris"}')
 
 
 @pytest.mark.parametrize("name", GAMES)

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from cc_env.core.bitboard import ONE, ZERO
 from cc_env.core.game import Cell, Game, Numbering
 from cc_env.errors import BadPosition, check_choice, check_integer
-from cc_env.games.checkers import board, pdn, rules, unmoves
+from cc_env.games.checkers import board, pdn, pdn_text, rules, unmoves
 from cc_env.games.checkers.board import GRID, LETTERS
 from cc_env.games.checkers.evaluation import STANDARD, SYMMETRIC, Published
 from cc_env.games.checkers.pdn_text import number
@@ -119,7 +119,13 @@ class Checkers(Game):
         return f"{text} {position.idle}" if position.idle else text
 
     def parse_position(self, text: str) -> Position:
-        """Parse a position from text; raise BadPosition with the reason if it is invalid."""
+        """Parse a position from text; raise BadPosition with the reason if it is invalid.
+
+        The text may also be that of PDN, such as W:W21,22,K3:B1,2.
+        """
+        if pdn_text.is_position(text):
+            read: Position = pdn_text.parse_position(self, text)
+            return read
         rest = "x53 or a number of turns if need be"
         men, player, words = read_position(GRID, text, LETTERS, PIECES_PER_SIDE, rest)
         own, enemy = GRID.bitboards(men, LETTERS, player)

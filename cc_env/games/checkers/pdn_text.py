@@ -121,6 +121,11 @@ def position_text(position: Position) -> str:
     return f"{COLORS[int(position.player)]}:W{white}:B{black}"
 
 
+def is_position(text: str) -> bool:
+    """Return whether a text has the form of a FEN tag; its numbers may be invalid."""
+    return bool(_FEN.fullmatch("".join(text.split())))
+
+
 def parse_position(game: Game, text: str) -> Position:
     """Return the position of a FEN tag; raise BadPosition if it is not a position.
 
@@ -138,7 +143,7 @@ def parse_position(game: Game, text: str) -> Position:
                 if cell in letters:
                     raise BadPosition(f"'{text}': {piece} is occupied twice")
                 letters[cell] = letter.upper() if piece[0] == "K" else letter
-    return game.from_text(
+    return game.parse_position(
         f"{GRID.board_text(letters)} {'rb'[COLORS.index(match['mover'].upper())]}"
     )
 
