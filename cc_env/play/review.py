@@ -197,9 +197,14 @@ def describe_review(
     history: Sequence[tuple[Position, Turn]],
     turns: Sequence[ReviewedTurn],
     moments: Mapping[int, ReviewedTurn],
+    seat: int | None = None,
 ) -> Iterator[str]:
-    """Yield a review as lines: accuracies, and the moments with reasons and better turns."""
-    for player, name in enumerate(game.players):
+    """Yield a review as lines: accuracies, and the moments with reasons and better turns.
+
+    The player in `seat` is "you".
+    """
+    names = ["you" if player == seat else name for player, name in enumerate(game.players)]
+    for player, name in enumerate(names):
         if result := accuracy(turns, player):
             kind = "turns that kept the exact value" if result.is_exact else "accuracy"
             yield f"{name}: {result.percent:.0f} % {kind}"
@@ -210,7 +215,7 @@ def describe_review(
         text = game.readable_turn_text(position, turn).strip()
         sign = moment.mark.sign if moment.mark else ""
         reason = f": {moment.reason}" if moment.reason else ""
-        yield f"{index + 1}. {game.players[moment.mover]} {text}{sign}  {moment.change}{reason}"
+        yield f"{index + 1}. {names[moment.mover]} {text}{sign}  {moment.change}{reason}"
         best = first_turn(game, position, moment.assessment.line)
         yield f"   better: {game.readable_turn_text(position, best).strip()}"
 

@@ -19,12 +19,14 @@ from cc_env.errors import (
     BadRecord,
     CcEnvError,
     IllegalAction,
+    UnknownOption,
     escape_controls,
     format_count,
     format_list,
+    suggest,
 )
 from cc_env.files import write_atomically
-from cc_env.ladder.rungs import find_rung, named_rung, rungs
+from cc_env.ladder.rungs import find_rung, has_ladder, named_rung, rungs
 from cc_env.match import record
 from cc_env.match.record import Record, append_record, read_records, read_text
 from cc_env.output import Terminal
@@ -43,9 +45,10 @@ from cc_env.play.importing import record_from_svg
 from cc_env.play.move_input import cell_style, parse_move
 from cc_env.play.review import describe_review, review_game, reviewer_spec
 from cc_env.play.session import GameSession
-from cc_env.players.specs import check_spec, make_player
+from cc_env.players.specs import PLAYERS, check_spec, make_player
 from cc_env.rendering.picture import Picture, draw
 from cc_env.rendering.text import to_ansi
+from cc_env.text.rules import rules_text, title_and_goal
 
 # Maximum width of the list of moves, in columns.
 MAX_WIDTH = 80
@@ -122,28 +125,53 @@ class Console:
 
     @COMMANDS.add("help", description="list the commands")
     def _print_help(self) -> None:
-        commands = ((name, *command.arguments) for name, command in COMMANDS.items())
-        usages = zip(map(" ".join, commands), COMMANDS.values(), strict=True)
-        described = ((usage, command.description) for usage, command in usages)
+        described = [
+            (" ".join((name, *command.arguments)), command.description)
+            for name, command in COMMANDS.items()
+        ]
+        width = max(len(usage) for usage, _ in described)
         for usage, description in (*OTHER_INPUT, *described):
-            line = f"{usage:10} {description}"
-            lines = textwrap.wrap(line, self._width, subsequent_indent=" " * 11)
-            self._print("\n".join(lines))
+            self._print_text(f"{usage:{width}} {description}", " " * (width + 1))
 
     def _print_start(self) -> None:
-        """Print the game, its players and the board."""
+        """Print the game, its players and its goal, and the board."""
         game, seats = self.session.game, self.session.seats
-        titles = (describe_player(game, seat.name) for seat in seats)
-        names = (f"{color} {title}" for color, title in zip(game.players, titles, strict=True))
-        self._print(f"{game.name}: {', '.join(names)}; {game.players[self.session.mover]} begins")
+        title, goal = title_and_goal(game)
+        mover, person = self.session.mover, self._only_person
+        if person is None:
+            pairs = zip(game.players, (describe_player(game, s.name) for s in seats), strict=True)
+            text = f"{', '.join(map(' '.join, pairs))}; {game.players[mover]} begins"
+        else:
+            opponent = describe_player(game, seats[1 - person].name)
+            own, other = game.players[person], game.players[1 - person]
+            begins = "you begin" if mover == person else f"{other} begins"
+            text = f"you ({own}) against {opponent}; {begins}"
+        self._print_text(f"{title[0].upper()}{title[1:]}: {text}")
         if any(seat.player is None for seat in seats):
-            self._print("type help for the commands")
+            if person is not None and game.goal_cells:
+                goal += f" Your far corner is {self._cell_text(game.goal_cells[person])}."
+            self._print_text(goal)
+            self._print("type help for the commands, rules for the rules")
         if any(named_rung(game, seat.name) for seat in seats):
             levels = format_list(f"{rung.level} {rung.name}" for rung in rungs(game))
-            text = f"opponents: {levels}; type opponent NAME for a new game"
-            self._print("\n".join(textwrap.wrap(text, self._width)))
+            self._print_text(f"opponents: {levels}; type opponent NAME for a new game")
         self._listed_at = None
         self._print_board()
+
+    @COMMANDS.add("rules", description="print the rules")
+    def _print_rules(self) -> None:
+        for line in rules_text(self.session.game).splitlines():
+            self._print_text(line, "  " if line.startswith("- ") else "")
+
+    def _print_text(self, text: str, indent: str = "") -> None:
+        """Print a line of text, wrapped, with an indent before all lines but the first."""
+        self._print("\n".join(textwrap.wrap(text, self._width, subsequent_indent=indent)))
+
+    @property
+    def _only_person(self) -> int | None:
+        """The seat of the person; None for two people, or none."""
+        people = [seat for seat in (0, 1) if self.session.seats[seat].player is None]
+        return people[0] if len(people) == 1 else None
 
     def _print_moves_once(self) -> None:
         """Print the moves once per decision of a person; if they do not fit, only their number."""
@@ -248,13 +276,15 @@ class Console:
         """Play and print the computer's decision; after a turn, print the board and pause."""
         session = self.session
         before, mover, turns = session.position, self._mover, len(session.match.turns)
-        name = self._player_name(session.mover)
+        spec, name = session.seats[session.mover].name, self._player_name(session.mover)
         decision = session.play_computer_decision()
         if decision is not None:
             text = session.game.readable_action_text(before, decision.action).strip()
             is_forced = len(session.game.legal_actions(before)) == 1
             self._print(f"\n{mover}, {name}: {text}{' (the only move)' if is_forced else ''}")
-            if statistics := summarize_decision(session.game, before, decision):
+            is_rung = named_rung(session.game, spec) is not None
+            statistics = "" if is_rung else summarize_decision(session.game, before, decision)
+            if statistics:
                 self._print(f"  {statistics}")
         if session.result is not None or len(session.match.turns) > turns:
             self._print_board()
@@ -270,9 +300,8 @@ class Console:
         if result is None:
             return
         text = describe_result(session.game, result)
-        is_person = [seat.player is None for seat in session.seats]
-        if is_person.count(True) == 1 and result.outcome != DRAW:
-            text += "; you win" if is_person[result.outcome] else "; you lose"
+        if self._only_person is not None and result.outcome != DRAW:
+            text += "; you win" if result.outcome == self._only_person else "; you lose"
         if session.detail:
             text += f" ({session.detail})"
         if session.match.score and session.game.has_scores:
@@ -321,7 +350,7 @@ class Console:
         decision = self.session.hint(self._hint_player)
         game, position = self.session.game, self.session.position
         text = game.readable_action_text(position, decision.action).strip()
-        self._print(f"{self._hint_player} would play {text}")
+        self._print(f"try {text} (the choice of {self._hint_player})")
 
     @COMMANDS.add("analyze", description="evaluate the position and the best moves")
     def _print_analysis(self) -> None:
@@ -338,11 +367,10 @@ class Console:
         if not history:
             raise IllegalAction("no turns yet to review")
         self._print(f"reviewing {format_count(len(history), 'turn')}")
-        people = [seat for seat in (0, 1) if session.seats[seat].player is None]
         player = make_player(reviewer_spec(session.game), session.game)
-        seat = people[0] if len(people) == 1 else None
+        seat = self._only_person
         turns, moments = review_game(session.game, history, player, seat=seat)
-        self._print("\n".join(describe_review(session.game, history, turns, moments)))
+        self._print("\n".join(describe_review(session.game, history, turns, moments, seat)))
 
     @COMMANDS.add("undo", description="take back your last turn")
     def _take_back(self) -> None:
@@ -429,11 +457,20 @@ KINDS = "steps", "captures", "shots", "captures by shots", "others"
 
 
 def to_spec(game: Game, name: str) -> str:
-    """Return the player spec of the level that a name or a number names, or else `name` itself."""
+    """Return the player spec of the level that a name or a number names, or else `name` itself.
+
+    Raises UnknownOption for a level that does not exist, or a name that resembles one.
+    """
     if name.isdecimal():
         return f"ladder:{find_rung(game, name).level}"
-    rung = named_rung(game, name)
-    return f"ladder:{rung.level}" if rung else name
+    if rung := named_rung(game, name):
+        return f"ladder:{rung.level}"
+    ladder = rungs(game) if has_ladder(game) else []
+    resembled = suggest(name, [rung.name for rung in ladder])
+    if resembled and name not in PLAYERS:
+        levels = format_list(f"{rung.level} {rung.name}" for rung in ladder)
+        raise UnknownOption(f"there is no opponent {name!r}; {resembled}levels: {levels}")
+    return name
 
 
 def save(session: GameSession, path: Path) -> None:
@@ -520,7 +557,12 @@ def _kind(choice: Choice) -> str:
 
 def _kind_counts(kinds: dict[str, int], total: int) -> str:
     """Return ": 3 steps, 2 captures" for several kinds of choices, "" for one."""
-    parts = (f"{count} {kind}" for kind, count in kinds.items() if count != total)
+    singular = {kind: re.sub(r"s\b", "", kind, count=1) for kind in kinds}
+    parts = (
+        f"{count} {singular[kind] if count == 1 else kind}"
+        for kind, count in kinds.items()
+        if count != total
+    )
     return f": {text}" if (text := ", ".join(parts)) else ""
 
 

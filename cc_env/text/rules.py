@@ -31,15 +31,24 @@ def rules_text(game: Game) -> str:
         <BLANKLINE>
         Two pla
     """
-    path = FILES / f"{game.name}.toml"
-    rules = tomllib.loads(path.read_text("utf-8")) if path.exists() else _known_rules(game)
-    facts = _facts(game)
+    rules, facts = _read_rules(game), _facts(game)
     parts = [f"Rules of {rules['title']}", rules["goal"]]
     for title, sentences in rules["sections"].items():
         lines = [f"- {text.format_map(facts)}" for text in _valid_sentences(game, sentences)]
         parts.append("\n".join([f"{title}:", *lines]))
     parts += ["The board at the start:", board_text(game, game.initial)]
     return "\n\n".join(parts)
+
+
+def title_and_goal(game: Game) -> tuple[str, str]:
+    """Return the title of a game, and in one or two sentences how it is won."""
+    rules = _read_rules(game)
+    return rules["title"], rules["goal"]
+
+
+def _read_rules(game: Game) -> dict[str, Any]:
+    path = FILES / f"{game.name}.toml"
+    return tomllib.loads(path.read_text("utf-8")) if path.exists() else _known_rules(game)
 
 
 def _valid_sentences(game: Game, sentences: list[str | dict[str, Any]]) -> Iterator[str]:

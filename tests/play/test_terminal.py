@@ -23,6 +23,7 @@ from cc_env.play.session import HUMAN, GameSession
 from cc_env.play.terminal import Console
 from cc_env.rendering.picture import draw
 from cc_env.rendering.text import to_ansi, to_text
+from cc_env.text.rules import rules_text
 
 
 def play_output(monkeypatch, *arguments, lines=(), status=0):
@@ -32,8 +33,10 @@ def play_output(monkeypatch, *arguments, lines=(), status=0):
 
 
 GOLDEN = """\
-mini_checkers: black human, white minimax:depth=1; black begins
-type help for the commands
+Mini checkers: you (black) against minimax:depth=1; you begin
+Two players, black and white, capture each other's men. You win by capturing all
+men of your opponent, or by having more men when neither player can move.
+type help for the commands, rules for the rules
     18w     17w     16w
 15w     14w     13w
     12.     11.     10.
@@ -117,7 +120,8 @@ def test_first_player_can_be_chosen(monkeypatch, seat):
     first, second = names if seat == 0 else names[::-1]
     arguments = "-g", "mini_checkers", "--first", first, "--second", second
     out = play_output(monkeypatch, *arguments, lines=["1"])
-    assert out.startswith(f"mini_checkers: black {first}, white {second}; black begins\n")
+    own, begins = ("black", "you begin") if seat == 0 else ("white", "black begins")
+    assert out.startswith(f"Mini checkers: you ({own}) against random; {begins}\n")
     movers = re.findall(r"^(black|white)(?:> |, random: )\S", out, re.MULTILINE)
     assert movers == (["black", "white"] if seat == 0 else ["black", "white", "black"])
     option = "-o", "first=white"
@@ -139,7 +143,7 @@ def test_person_plays_checkers_against_minimax(monkeypatch, level, depth):
     """A typed move is answered by a player whose level sets the search depth."""
     player = f"minimax:{level}"
     out = play_output(monkeypatch, "-g", "checkers", "--second", player, lines=["9 13"])
-    assert out.startswith(f"checkers: red human, black {player}; red begins\n")
+    assert out.startswith(f"Checkers: you (red) against {player}; you begin\n")
     assert "last 9-13\n" in out
     statistics = rf"^black, {player}: \d+-\d+\n  depth {depth} · value "
     assert re.search(statistics, out, re.MULTILINE)
@@ -174,7 +178,7 @@ def test_winner_and_reason_are_printed(monkeypatch, person, start, move, ending)
 def test_opponents_of_the_ladder_have_names(monkeypatch):
     out = play_output(monkeypatch, "-g", "mini_checkers", lines=["1", "opponents"])
     lines = out.splitlines()
-    assert lines[0] == "mini_checkers: black human, white Pebble, level 1 of 6; black begins"
+    assert lines[0] == "Mini checkers: you (black) against Pebble, level 1 of 6; you begin"
     assert "opponents: 1 Pebble, 2 Slate, " in out
     assert re.search(r"^white, Pebble: \d+-\d+$", out, re.MULTILINE)
     listed = [line.split()[:2] for line in lines if " Elo " in line]
@@ -196,8 +200,8 @@ def test_new_game_begins_against_a_chosen_opponent(monkeypatch, typed, title):
     start = "1w1w1w/w1w1w1/6/6/1b1b2/b1b1b1 b"
     arguments = "-g", "mini_checkers", "-p", start, "--first", "FLINT", "--second", "human"
     out = play_output(monkeypatch, *arguments, lines=["1", f"opponent {typed}"])
-    assert out.startswith("mini_checkers: black Flint, level 3 of 6, white human; black begins\n")
-    head = f"\nmini_checkers: black {title}, white human; black begins\n"
+    assert out.startswith("Mini checkers: you (white) against Flint, level 3 of 6; black begins\n")
+    head = f"\nMini checkers: you (white) against {title}; black begins\n"
     rest = out.partition(head)[2]
     assert rest.count("pieces: black 5, white 6") == 2
     assert out.endswith("unfinished, after 1 turn\n")
@@ -205,9 +209,37 @@ def test_new_game_begins_against_a_chosen_opponent(monkeypatch, typed, title):
 
 def test_game_without_a_ladder_has_another_opponent(monkeypatch):
     out = play_output(monkeypatch, "-o", "size=4", lines=["opponents", "opponent greedy"])
-    assert out.startswith("capture_conquer: blue human, red minimax:normal; blue begins\n")
+    assert out.startswith("Capturing & Conquering: you (blue) against minimax:normal; you begin\n")
     assert "error: there is no ladder for capture_conquer with size=4; " in out
-    assert "\ncapture_conquer: blue human, red greedy; blue begins\n" in out
+    assert "\nCapturing & Conquering: you (blue) against greedy; you begin\n" in out
+
+
+def test_name_that_resembles_a_level_is_rejected_with_it(monkeypatch):
+    out = play_output(monkeypatch, lines=["opponent slatte"])
+    reason = "there is no opponent 'slatte'; did you mean Slate? levels: 1 Pebble, 2 Slate, 3 "
+    assert f"error: {reason}" in out
+    assert "did you mean Pebble?" in play_output(monkeypatch, "--second", "pebbel", status=2)
+
+
+@pytest.mark.parametrize(("seat", "corner"), [(0, "f6"), (1, "a1")])
+def test_goal_and_rules_are_printed(monkeypatch, seat, corner):
+    names = ["human", "random"]
+    first, second = names if seat == 0 else names[::-1]
+    out = play_output(monkeypatch, "--first", first, "--second", second, lines=["rules"])
+    assert f"one piece. Your far corner is {corner}.\n" in out
+    words = " ".join(out.split())
+    assert " ".join(rules_text(make_game("capture_conquer")).split()) in words
+
+
+def test_players_without_a_person_are_listed_without_the_goal(monkeypatch):
+    out = play_output(monkeypatch, "-o", "size=4", "--first", "random", "--second", "greedy")
+    assert out.startswith("Capturing & Conquering: blue random, red greedy; blue begins\n   a b")
+
+
+def test_levels_play_without_statistics(monkeypatch):
+    for second, count in (("ladder:3", 0), (rungs(make_game("mini_checkers"))[2].spec, 1)):
+        out = play_output(monkeypatch, "-g", "mini_checkers", "--second", second, lines=["1"])
+        assert out.count(" nodes\n") == count
 
 
 def test_pause_follows_each_turn_of_a_player(monkeypatch):
@@ -567,11 +599,12 @@ def test_review_names_mistakes_and_better_turns(monkeypatch):
     assert review[2] == "   better: b2-a1"
 
 
-def test_review_of_a_solved_game_is_exact(monkeypatch):
-    arguments = "-o", "size=4", "--first", "human", "--second", "human"
+@pytest.mark.parametrize(("second", "name"), [("human", "blue"), ("random", "you")])
+def test_review_of_a_solved_game_is_exact(monkeypatch, second, name):
+    arguments = "-o", "size=4", "--first", "human", "--second", second
     out = play_output(monkeypatch, *arguments, lines=["1", "1", "review"])
-    review = out.partition("reviewing 2 turns\n")[2]
-    assert re.match(r"blue: \d+ % turns that kept the exact value\nred: \d+ % turns", review)
+    review = out.partition("reviewing ")[2]
+    assert re.search(rf"^{name}: \d+ % turns that kept the exact value\nred: ", review, re.M)
 
 
 def test_two_players_are_watched_to_the_end(monkeypatch):
@@ -590,8 +623,8 @@ def test_random_seats_are_printed(monkeypatch):
     arguments = "-g", "morris", "--second", "greedy", "--random-seats", "--seed"
     heads = {play_output(monkeypatch, *arguments, seed).splitlines()[0] for seed in range(6)}
     assert heads == {
-        "morris: white human, black greedy; white begins",
-        "morris: white greedy, black human; white begins",
+        "Nine men's morris: you (white) against greedy; you begin",
+        "Nine men's morris: you (black) against greedy; white begins",
     }
 
 
@@ -629,7 +662,7 @@ def test_hint_analysis_help_and_draw_offer_are_printed(monkeypatch):
     out = play_output(monkeypatch, *arguments, lines=["hint", "analyze", "help", "board", "draw"])
     assert re.search(r"^chances +\d+ % for .* to win", out, re.MULTILINE)
     assert re.search(r"^best +\d+ % ", out, re.MULTILINE)
-    assert re.search(r"minimax:depth=2 would play \d+-\d+\n", out)
+    assert re.search(r"try \d+-\d+ \(the choice of minimax:depth=2\)\n", out)
     assert re.search(r"^line +1\. \d+.\d+  2\. ", out, re.MULTILINE)
     assert "take back your last turn" in out
     assert "a draw is offered; Pebble declines" in out
