@@ -6,14 +6,17 @@ from rich.text import Text
 
 from cc_env.core.game import Game, Turn
 from cc_env.core.rules import Position
-from cc_env.errors import CcEnvError, format_count
+from cc_env.errors import CcEnvError, IllegalAction, format_count
 from cc_env.output import Terminal
 from cc_env.play.move_input import parse_typed_turn
 from cc_env.puzzles.attempt import Attempt
 from cc_env.puzzles.puzzle import WIN, Puzzle
 from cc_env.rendering.picture import draw
 from cc_env.rendering.text import to_ansi
+from cc_env.text.turns import refusal
 
+# Characters of a refused line that its error quotes.
+_MAX_QUOTED_LENGTH = 40
 _HELP = """a turn     play it; every turn that is proven to reach the goal is correct
 hint       show the number of turns left, and the piece that moves first
 solution   show all correct turns
@@ -83,7 +86,12 @@ class PuzzleConsole:
             texts = (self._text(attempt.position, turn) for turn in attempt.solutions())
             self._print(f"correct: {' or '.join(texts)}")
         elif line:
-            self._judge(attempt, parse_typed_turn(self._game, attempt.position, line))
+            try:
+                turn = parse_typed_turn(self._game, attempt.position, line)
+            except IllegalAction:
+                reason = f"{line[:_MAX_QUOTED_LENGTH]!a} is not legal"
+                raise refusal(self._game, attempt.position, reason) from None
+            self._judge(attempt, turn)
 
     def _judge(self, attempt: Attempt, turn: Turn) -> None:
         """Judge a turn and print the verdict with the defender's reply."""

@@ -402,15 +402,20 @@ class Console:
     @COMMANDS.add("resign", description="resign the game, after a question")
     def _resign(self) -> None:
         self.session.check_in_progress()
-        try:
-            reply = self._read_line(f"{self._mover} resigns? yes or no: ")
-        except EOFError:
-            reply = ""
-        if reply.strip().lower() in ("y", "yes"):
+        if self._confirm(f"{self._mover} resigns"):
             self.session.resign(self.session.mover)
             self._print_result()
-        else:
+
+    def _confirm(self, text: str) -> bool:
+        """Return whether a person answers a question with yes; otherwise say what follows."""
+        try:
+            reply = self._read_line(f"{text}? yes or no: ")
+        except EOFError:
+            reply = ""
+        is_confirmed = reply.strip().lower() in ("y", "yes")
+        if not is_confirmed:
             self._print("the game goes on")
+        return is_confirmed
 
     @COMMANDS.add("opponents", description="list the levels of the ladder")
     def _print_opponents(self) -> None:
@@ -421,19 +426,26 @@ class Console:
 
     @COMMANDS.add("opponent", "NAME", description="begin a new game against this level or player")
     def _choose_opponent(self, name: str) -> None:
-        """Begin a new game with the same start and limits; people keep their seats."""
+        """Begin a new game with the same start and limits; people keep their seats.
+
+        A question comes before the end of a game in progress.
+        """
         session = self.session
         is_person = [seat.player is None for seat in session.seats]
         seat = is_person.index(False) if False in is_person else 1
         specs = [other.name for other in session.seats]
         specs[seat] = to_spec(session.game, name)
-        self.session = GameSession(
+        begun = GameSession(
             session.game,
             specs,
             start=session.match.start,
             limits=session.match.limits,
             seed=session.seed + 1,
         )
+        is_in_progress = session.result is None and bool(session.match.turns)
+        if is_in_progress and not self._confirm("leave this game"):
+            return
+        self.session = begun
         self._selected = None
         self._print_start()
 

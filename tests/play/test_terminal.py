@@ -199,12 +199,20 @@ def test_opponents_of_the_ladder_have_names(monkeypatch):
 def test_new_game_begins_against_a_chosen_opponent(monkeypatch, typed, title):
     start = "1w1w1w/w1w1w1/6/6/1b1b2/b1b1b1 b"
     arguments = "-g", "mini_checkers", "-p", start, "--first", "FLINT", "--second", "human"
-    out = play_output(monkeypatch, *arguments, lines=["1", f"opponent {typed}"])
+    out = play_output(monkeypatch, *arguments, lines=["1", f"opponent {typed}", "yes"])
     assert out.startswith("Mini checkers: you (white) against Flint, level 3 of 6; black begins\n")
     head = f"\nMini checkers: you (white) against {title}; black begins\n"
     rest = out.partition(head)[2]
     assert rest.count("pieces: black 5, white 6") == 2
     assert out.endswith("unfinished, after 1 turn\n")
+
+
+@pytest.mark.parametrize("replies", [["no", "quit"], []])
+def test_game_goes_on_unless_a_person_confirms_to_leave_it(monkeypatch, replies):
+    out = play_output(monkeypatch, "-o", "size=4", lines=["1", "opponent random", *replies])
+    assert "\nblue> opponent random\nleave this game? yes or no: " in out
+    assert "\nthe game goes on\n" in out
+    assert "random" not in out.partition("the game goes on")[2]
 
 
 def test_game_without_a_ladder_has_another_opponent(monkeypatch):
