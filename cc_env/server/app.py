@@ -3,7 +3,7 @@
 GET  /              the page; /static/… its files
 GET  /catalogue     the games with their options and players
 GET  /lessons/GAME  lessons: texts, and boards that illustrate them
-GET  /preparation/GAME  seconds for which this kind of game has been compiled, and expected ones
+GET  /preparation/GAME  seconds for which this game is being prepared, and expected ones
 POST /games         create a game; returns its name, the tokens of its people, the owner's token
 GET  /games/NAME.…  a game as a file; the suffix selects the format, see `cc_env.play.exporting`
 POST /players, /open, /position, /analyze, /assess: analysis, see `cc_env.server.analysis_api`

@@ -14,7 +14,7 @@ from numba.core import event
 from cc_env.core.game import Game
 from cc_env.core.rules import Position
 from cc_env.games.factory import make_game
-from cc_env.ladder.rungs import find_rung, has_ladder
+from cc_env.ladder.rungs import find_rung
 from cc_env.match.referee import Clock, Decision, Player, player_for_new_game
 from cc_env.play import view
 from cc_env.play.analysis import TimeBudget
@@ -136,10 +136,10 @@ def play_first_turn(name: str) -> None:
     view.session_state(session)
 
 
-def decide_first_turn(name: str, pool: PlayerPool, time: TimeBudget) -> None:
-    """Let a game's weakest player decide at the start, so that what it needs is compiled."""
+def decide_first_turn(name: str, spec: str, pool: PlayerPool, time: TimeBudget) -> None:
+    """Play the first turn of a game, and let a player decide; so what both need is compiled."""
+    play_first_turn(name)
     game = make_game(name)
-    spec = find_rung(game, "1").spec if has_ladder(game) else "minimax:depth=1"
     with pool.borrow(spec, game) as player:
         player.choose(game.initial, np.random.default_rng(0), Clock())
 
@@ -151,11 +151,16 @@ def solve_first_puzzle(name: str, pool: PlayerPool, time: TimeBudget) -> None:
         Attempt(game, puzzle).solutions()
 
 
+def resolve_rung(spec: str, game: Game) -> str:
+    """Return the spec of a rung of the ladder, such as `ladder:3`; other specs as they are."""
+    name, _, level = spec.partition(":")
+    return find_rung(game, level or "1").spec if name == "ladder" else spec
+
+
 def make_pooled_player(spec: str, game: Game, run: DecisionRunner) -> Player:
     """Return the player of a spec; trees and tables are allocated for its first decision."""
-    name, _, level = spec.partition(":")
-    if name == "ladder":
-        return make_pooled_player(find_rung(game, level or "1").spec, game, run)
+    spec = resolve_rung(spec, game)
+    name = spec.partition(":")[0]
     # A game's own bots have no trees or tables.
     if name in game.bots:
         return make_player(spec, game)

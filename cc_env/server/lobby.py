@@ -5,15 +5,13 @@ Long work waits for a slot; addresses take turns to get one.
 
 import asyncio
 import logging
-import math
 import os
 import secrets
-import time
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -43,14 +41,13 @@ from cc_env.registry.options import parse_options
 from cc_env.server.jobs import (
     Job,
     call_function,
-    decide_first_turn,
     make_pooled_player,
     play_first_turn,
-    solve_first_puzzle,
 )
 from cc_env.server.journal import GameSetup, Journal, add_tokens
 from cc_env.server.limits import BusyError, ConcurrencyLimit, DamagedGameError, Rates, ServerLimits
 from cc_env.server.player_pool import allowed_players, normalize_spec
+from cc_env.server.preparation import GAME, NO_PROGRESS, Preparations
 from cc_env.server.room import Client, Room
 from cc_env.server.scheduler import FairSlots
 from cc_env.server.storage import GameFolder
@@ -65,18 +62,10 @@ BACKGROUND_SLOTS = 2
 EXPIRY_INTERVAL_SECONDS = 600.0
 MIN_CLOCK_SECONDS = 1
 MAX_INCREMENT_SECONDS = 60
-# Expected time to compile what a kind of game needs, until one has been compiled.
-PREPARATION_SECONDS = 20.0
+# Of the background task that prepares all games, and of people who do not wait for it.
+PREPARATION_SLOTS = 2
 T = TypeVar("T")
 _log = logging.getLogger("cc_env.server")
-
-
-class Preparation(NamedTuple):
-    """The compilation of what a kind of game needs; its task returns the time that it took."""
-
-    task: asyncio.Task[float]
-    # Of the monotonic clock.
-    started_at: float
 
 
 class Lobby:
@@ -102,16 +91,18 @@ class Lobby:
         self._search_workers = WorkerPool(make_worker)
         self._background_workers = WorkerPool(make_worker)
         self.rooms: dict[str, Room] = {}
-        self._threads = ThreadPoolExecutor(cores + BACKGROUND_SLOTS, "player")
+        threads = cores + BACKGROUND_SLOTS + PREPARATION_SLOTS
+        self._threads = ThreadPoolExecutor(threads, "player")
         self._search_slots = FairSlots(cores, self._update_queue_positions)
         # Analyses may occupy half of the cores; the others are reserved for games.
         self._analysis_slots = FairSlots(max(1, cores // 2))
         self._background_slots = FairSlots(BACKGROUND_SLOTS)
+        self._preparation_slots = FairSlots(PREPARATION_SLOTS)
         self._load_tasks: dict[str, asyncio.Task[None]] = {}
         self._background_tasks: set[asyncio.Task[None]] = set()
         self._hinted_rooms: set[Room] = set()
         # None if games are not prepared.
-        self._preparations: dict[str, Preparation] | None = None
+        self._preparations: Preparations | None = None
 
     def close(self) -> None:
         """Cancel all work and unlock the folder."""
@@ -155,50 +146,32 @@ class Lobby:
         self._start_task(self._expire_regularly())
 
     def start_warm_up(self) -> None:
-        """Start compiling in the background what the first game of each kind needs.
+        """Start to prepare all games in the background.
 
-        From now on a game is created when its kind is prepared.
+        From now on a game or a puzzle is shown when what it needs is prepared.
         """
-        self._preparations = {}
-        self._start_task(self._warm_up())
+        load_game = partial(self.run_in_background, "", play_first_turn)
+        self._preparations = Preparations(self._run_preparation, load_game)
+        self._start_task(self._preparations.prepare_all())
 
-    async def _warm_up(self) -> None:
-        for name in GAMES:
-            await self._prepare(name)
-        for name in GAMES:
-            await self.run_analysis(partial(solve_first_puzzle, name), math.inf)
+    async def _run_preparation(self, job: Job[None]) -> None:
+        """Run a job in a worker of searches, so that these have loaded what it compiles.
 
-    async def _prepare(self, name: str) -> None:
-        """Wait until what the first game of a kind needs is compiled, if games are prepared."""
-        if self._preparations is None:
-            return
-        if name not in self._preparations:
-            task = asyncio.create_task(self._compile(name))
-            self._preparations[name] = Preparation(task, time.monotonic())
-        await asyncio.shield(self._preparations[name].task)
+        It takes no slot of searches or analyses.
+        """
+        await self._preparation_slots.acquire("")
+        release = self._preparation_slots.release
+        await self._run_in_slot(release, self._search_workers.run, job)
 
-    async def _compile(self, name: str) -> float:
-        """Compile what the first game of a kind needs; return the time that it took."""
-        start = time.monotonic()
-        try:
-            await self.run_in_worker("", play_first_turn, name)
-            await self.run_analysis(partial(decide_first_turn, name), math.inf)
-            # Load what the workers have compiled.
-            await self.run_in_background("", play_first_turn, name)
-        except CcEnvError as error:
-            # The game itself will report what is wrong.
-            _log.warning("%s could not be prepared: %s", name, error)
-        return time.monotonic() - start
+    async def prepare(self, name: str, part: str) -> None:
+        """Wait until a part of a game is prepared, if games are prepared."""
+        if self._preparations:
+            await self._preparations.prepare(name, part)
 
     def preparation(self, name: str) -> dict[str, float]:
-        """Return the elapsed and the expected time to prepare a kind of game, both 0 afterwards."""
-        preparations = self._preparations or {}
-        current = preparations.get(check_name("game", name, GAMES))
-        if current is None or current.task.done():
-            return {"elapsed": 0.0, "expected": 0.0}
-        done = [other.task.result() for other in preparations.values() if other.task.done()]
-        elapsed = time.monotonic() - current.started_at
-        return {"elapsed": elapsed, "expected": max(done, default=PREPARATION_SECONDS)}
+        """Return the elapsed and the expected time to prepare a game, both 0 afterwards."""
+        check_name("game", name, GAMES)
+        return self._preparations.progress(name) if self._preparations else NO_PROGRESS
 
     def _start_task(self, work: Coroutine[object, object, None]) -> None:
         """Run work in the background; keep a reference until it is done."""
@@ -229,8 +202,10 @@ class Lobby:
         request or a full folder, OSError if the file cannot be written.
         """
         if isinstance(request, Mapping) and request.get("game") in list(GAMES):
-            await self._prepare(request["game"])
+            await self.prepare(request["game"], GAME)
         setup = await self.run_in_worker(address, parse_setup, request, self.limits)
+        if self._preparations:
+            await self._preparations.prepare_players(setup.game, setup.seats)
         if self._folder.is_full:
             await self.remove_expired()
         return self.store_game(setup), setup

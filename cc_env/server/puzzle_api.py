@@ -45,6 +45,7 @@ from cc_env.server.positions import (
     solution_data,
     turn_ends,
 )
+from cc_env.server.preparation import PUZZLES
 from cc_env.server.requests import client_address
 
 PUZZLE_FIELDS = "game", "number"
@@ -69,7 +70,8 @@ async def _get_daily(request: Request) -> Response:
 
 
 async def _show(lobby: Lobby, fields: Fields, address: str) -> Data:
-    """Return a puzzle."""
+    """Return a puzzle when what judges of its turns need is prepared."""
+    await lobby.prepare(check_name("game", fields.get("game"), GAMES), PUZZLES)
     data = await lobby.run_in_worker(address, _puzzle_data, fields)
     return {**data, "date": _today().isoformat()}
 

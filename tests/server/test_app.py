@@ -698,45 +698,6 @@ def test_game_has_at_most_one_room(tmp_path):
     asyncio.run(load_evicted_game())
 
 
-def test_game_is_created_when_its_kind_is_prepared(tmp_path, monkeypatch):
-    async def create_game_while_compiling():
-        lobby = Lobby(GameFolder(tmp_path, ServerLimits()))
-        compiled = asyncio.Event()
-
-        async def compile_slowly(name):
-            await compiled.wait()
-            return 7.0
-
-        monkeypatch.setattr(lobby, "_compile", compile_slowly)
-        monkeypatch.setattr(lobby, "_warm_up", lambda: asyncio.sleep(0))
-        lobby.start_warm_up()
-        assert lobby.preparation("morris") == {"elapsed": 0, "expected": 0}
-        request = {"game": "mini_checkers", "seats": ["human", "human"]}
-        creation = asyncio.create_task(lobby.create_game(request))
-        while not lobby.preparation("mini_checkers")["expected"]:
-            await asyncio.sleep(0)
-        assert not creation.done()
-        compiled.set()
-        name, _ = await creation
-        assert lobby.preparation("mini_checkers")["expected"] == 0
-        compiled.clear()
-        task = asyncio.create_task(lobby._prepare("morris"))
-        await asyncio.sleep(0)
-        assert lobby.preparation("morris")["expected"] == 7
-        compiled.set()
-        await task
-        assert await lobby.find_room(name)
-        lobby.close()
-
-    asyncio.run(create_game_while_compiling())
-
-
-def test_preparation_of_an_unknown_game_is_not_found(serving):
-    client = serving()
-    assert client.get("/preparation/ludo").status_code == 404
-    assert client.get("/preparation/morris").json() == {"elapsed": 0, "expected": 0}
-
-
 def test_spectator_limit_does_not_concern_players(serving):
     """The limit of spectators applies neither to players nor to the owner of a watched game."""
     client = serving(spectators_per_game=1)

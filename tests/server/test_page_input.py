@@ -120,3 +120,16 @@ def test_keys_of_other_layouts_are_shortcuts(key, code, open_game):
         {"key": key, "code": code},
     )
     page.wait_for_selector("#game[data-decisions='0']")
+
+
+def test_resignation_is_asked_until_the_button_loses_the_focus(address, open_pages):
+    page = open_pages(address)
+    page.goto(address)
+    page.click(".card:has-text('Mini checkers') button.main")
+    page.wait_for_selector("#game[data-decisions='0']")
+    page.click("#buttons >> text=Resign")
+    page.keyboard.press("Shift+Tab")
+    assert page.text_content("#buttons button >> nth=3").endswith("Resign")
+    page.click("#buttons >> text=Resign")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#status:text-is('You lost')")

@@ -24,6 +24,7 @@ from cc_env.registry.catalogue import GAMES
 from cc_env.server import analysis_api, jobs, player_pool, workers
 from cc_env.server.jobs import PlayerJob, decide_first_turn, make_pooled_player
 from cc_env.server.player_pool import PlayerPool
+from cc_env.server.preparation import weakest_opponent
 from cc_env.server.workers import Cancellation, LocalWorker, ProcessWorker, WorkerPool
 
 GAME = make_game("mini_checkers")
@@ -280,7 +281,7 @@ def test_opponent_of_the_ladder_decides_in_the_pool():
 @pytest.mark.parametrize("name", ["capture_conquer", "mini_checkers"])
 def test_warm_up_lets_the_first_opponent_decide(name, monkeypatch):
     pool, game = PlayerPool(2**30), make_game(name)
-    decide_first_turn(name, pool, TimeBudget(math.inf))
+    decide_first_turn(name, weakest_opponent(name), pool, TimeBudget(math.inf))
     monkeypatch.setattr(player_pool, "make_player", None)
     with pool.borrow(rungs(game)[0].spec, game) as player:
         assert player.choose(game.initial, np.random.default_rng(0), Clock())

@@ -1,4 +1,5 @@
-// Creation of games, and the way to them. A game is created when its rules are compiled; meanwhile a bar shows the progress.
+// Creation of games, and the way to them. The server answers when it has compiled what a game needs;
+// meanwhile a bar shows the progress.
 
 import { element, toTitle } from "./board.js";
 import { fetchJson } from "./connection.js";
@@ -12,15 +13,23 @@ export async function createGame(request, button) {
   const label = button.textContent;
   button.disabled = true;
   button.textContent = "Starting …";
-  const progress = new Progress(request.game);
   // Loaded meanwhile.
   import("./game.js").catch(() => {});
   try {
-    return await fetchJson("/games", request);
+    return await withProgress(request.game, fetchJson("/games", request));
   } finally {
-    progress.close();
     button.disabled = false;
     button.textContent = label;
+  }
+}
+
+/** Return a response of the server that waits until a game is prepared. */
+export async function withProgress(kind, response) {
+  const progress = new Progress(kind);
+  try {
+    return await response;
+  } finally {
+    progress.close();
   }
 }
 

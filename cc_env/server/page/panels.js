@@ -61,15 +61,17 @@ export class Panels {
     find("more-buttons").replaceChildren(flip, newGame, analyze);
   }
 
-  /** Resign at the second click within three seconds. */
+  /** Resign at the second click; the question is withdrawn when the button loses the focus. */
   resign() {
     const { resign } = this.buttons;
     const word = resign.lastChild;
     if (word.textContent === "Resign") {
       word.textContent = "Really resign?";
-      setTimeout(() => (word.textContent = "Resign"), 3000);
+      // Not every browser focuses a clicked button.
+      resign.focus();
+      resign.addEventListener("blur", () => (word.textContent = "Resign"), { once: true });
     } else {
-      word.textContent = "Resign";
+      resign.blur();
       this.execute("resign");
     }
   }

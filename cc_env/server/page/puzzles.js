@@ -3,7 +3,7 @@
 
 import { button, element, toTitle } from "./board.js";
 import { fetchCatalogue, fetchJson } from "./connection.js";
-import { createGame } from "./create.js";
+import { createGame, withProgress } from "./create.js";
 import { describeDays, puzzleAddress, renderDaily } from "./daily.js";
 import { defaultOpponent } from "./ladder.js";
 import { renderPicture } from "./picture.js";
@@ -102,7 +102,7 @@ async function preparePuzzle(kind, number, encodedTheme) {
     location.replace(nextAddress(kind, theme));
     return null;
   }
-  const puzzle = await fetchJson("/puzzle", { game: kind, number: Number(number) });
+  const puzzle = await withProgress(kind, fetchJson("/puzzle", { game: kind, number: Number(number) }));
   return () => {
     view?.close();
     view = new PuzzleView(puzzle, theme);
