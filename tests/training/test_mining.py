@@ -22,39 +22,58 @@ EASY = ".bw..b.ww...b.b.bwbbb.bw b 00 fb"
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory):
-    return mine_games(GAME, ["win"], GAMES, 0, tmp_path_factory.mktemp("mined") / "part")
+    path = tmp_path_factory.mktemp("mined") / "part"
+    return mine_games(Miner(GAME, ["win"]), GAMES, 0, path)
 
 
 def test_mined_puzzles_have_proofs_and_plausible_alternatives(found):
     assert len(found) >= 3
     for puzzle in found:
         check_proof(GAME, puzzle)
-        assert mining.MIN_TURNS <= puzzle.turns <= mining.MAX_TURNS
+        assert mining.DEFAULT_MIN_TURNS <= puzzle.turns <= mining.MAX_TURNS
         assert len(list(GAME.turns(puzzle.position))) > mining.MIN_ALTERNATIVES
 
 
 def test_interrupted_mining_resumes_with_the_same_puzzles(found, tmp_path):
     path = tmp_path / "part"
-    mine_games(GAME, ["win"], GAMES // 2, 0, path)
+    mine_games(Miner(GAME, ["win"]), GAMES // 2, 0, path)
     with path.open("a") as file:
-        file.write('{"game": ')
-    assert mine_games(GAME, ["win"], GAMES, 0, path) == found
+        file.write('{"number": ')
+    assert mine_games(Miner(GAME, ["win"]), GAMES, 0, path) == found
 
 
 def test_seeds_give_different_puzzles(found, tmp_path):
-    assert mine_games(GAME, ["win"], GAMES, 1, tmp_path / "part") != found
+    assert mine_games(Miner(GAME, ["win"]), GAMES, 1, tmp_path / "part") != found
 
 
 def test_progress_that_was_altered_is_rejected(tmp_path):
     path = tmp_path / "part"
-    mine_games(GAME, ["win"], 2, 0, path)
-    lines = path.read_text().splitlines()
-    path.write_text("\n".join(reversed(lines)) + "\n")
-    with pytest.raises(mining.BadRecord, match="line 1: game 1; expected: 0"):
-        mine_games(GAME, ["win"], 2, 0, path)
-    path.write_text("[]\n")
-    with pytest.raises(mining.BadRecord, match="line 1"):
-        mine_games(GAME, ["win"], 2, 0, path)
+    miner = Miner(GAME, ["win"])
+    mine_games(miner, 2, 0, path)
+    settings, first, second = path.read_text().splitlines()
+    path.write_text(f"{settings}\n{second}\n{first}\n")
+    with pytest.raises(mining.BadRecord, match="line 2: game 1; expected: 0"):
+        mine_games(miner, 2, 0, path)
+    path.write_text(f"{settings}\n[]\n")
+    with pytest.raises(mining.BadRecord, match="line 2"):
+        mine_games(miner, 2, 0, path)
+
+
+@pytest.mark.parametrize(
+    ("name", "tasks", "min_turns", "seed"),
+    [
+        ("checkers", ["win"], 2, 0),
+        ("mini_checkers", ["capture"], 2, 0),
+        ("mini_checkers", ["win"], 1, 0),
+        ("mini_checkers", ["win"], 2, 1),
+    ],
+)
+def test_progress_of_another_search_is_rejected(tmp_path, name, tasks, min_turns, seed):
+    path = tmp_path / "part"
+    mine_games(Miner(GAME, ["win"]), 1, 0, path)
+    miner = Miner(make_game(name), tasks, min_turns)
+    with pytest.raises(mining.BadRecord, match="line 1: another search"):
+        mine_games(miner, 2, seed, path)
 
 
 def test_selection_is_distinct_ordered_and_balanced(found):
@@ -88,8 +107,8 @@ def test_command_writes_a_file_of_puzzles(tmp_path):
 class ScriptedMiner(Miner):
     """A miner for which every move of the first player has a known number of turns to the goal."""
 
-    def __init__(self, turns_to_goal):
-        super().__init__(GAME, ["win"])
+    def __init__(self, turns_to_goal, min_turns):
+        super().__init__(GAME, ["win"], min_turns)
         self.searched = []
         self.turns_to_goal = turns_to_goal
 
@@ -113,7 +132,8 @@ def game_positions(count):
 @pytest.mark.parametrize("second", [1, 2, 3, 4])
 def test_combination_after_the_skipped_turns_counts_whatever_its_length(second):
     positions = game_positions(12)
-    miner = ScriptedMiner({positions[0]: 3, positions[2]: 5, positions[10]: second})
+    turns_to_goal = {positions[0]: 3, positions[2]: 5, positions[10]: second}
+    miner = ScriptedMiner(turns_to_goal, min_turns=1)
     found = list(miner.mine_positions(positions))
     assert [puzzle.position for puzzle in found] == [positions[0], positions[10]]
     assert miner.searched == [positions[0], positions[10]]
@@ -121,18 +141,27 @@ def test_combination_after_the_skipped_turns_counts_whatever_its_length(second):
 
 def test_only_the_first_position_of_a_combination_counts():
     positions = game_positions(12)
-    miner = ScriptedMiner({positions[1]: 3, positions[3]: 2})
+    miner = ScriptedMiner({positions[1]: 3, positions[3]: 2}, min_turns=2)
     miner._make_puzzle = lambda position, task, turns: (
         [Puzzle(position, task, turns, ())] if turns < 3 else []
     )
     assert list(miner.mine_positions(positions)) == []
 
 
-def test_last_turn_of_a_combination_counts_if_the_weakest_level_overlooks_it():
+@pytest.mark.parametrize(("min_turns", "expected"), [(1, [1]), (2, [])])
+def test_last_turn_of_a_combination_counts_only_on_request(min_turns, expected):
+    positions = game_positions(12)
+    miner = ScriptedMiner({positions[1]: 2, positions[3]: 1}, min_turns)
+    miner._make_puzzle = lambda position, task, turns: (
+        [Puzzle(position, task, turns, ())] if turns < 2 else []
+    )
+    assert [puzzle.turns for puzzle in miner.mine_positions(positions)] == expected
+
+
+def test_win_in_one_turn_is_a_puzzle_if_the_weakest_level_overlooks_it():
     game = make_game("morris")
-    miner = Miner(game, ["win"])
-    position = game.from_text(EASY)
-    (puzzle,) = miner.mine_positions([position])
+    miner = Miner(game, ["win"], min_turns=1)
+    (puzzle,) = miner.mine_positions([game.from_text(EASY)])
     assert puzzle.turns == 1
     # A mill removes any of the beads.
     assert len({turn[0] for turn in puzzle.solutions}) <= mining.MAX_SOLUTIONS

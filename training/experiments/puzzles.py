@@ -5,8 +5,8 @@ most two first decisions do so, and at least two plausible ones fail. Plausible 
 search of one turn scores no worse than a piece below a solution. If the goal is reached at once, no
 other decision scores as well; then plausible are those that the weakest player of the ladder makes
 in five attempts, because beginners overlook such goals. Of the positions of one combination only
-the first counts, and the last one, with one turn left; after a puzzle the next ten turns of the
-game are skipped.
+the first counts and, with `--min-turns 1`, the last one, with one turn left; after a puzzle the
+next ten turns of the game are skipped.
 
 The same seed gives the same puzzles. An interrupted run resumes when the command is repeated: the
 puzzles of finished games are in FILE.part.
@@ -17,7 +17,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import typer
@@ -53,7 +53,7 @@ from cc_env.puzzles.themes import themes_of
 from cc_env.search.alphabeta import AlphaBeta
 from cc_env.search.scores import PROVEN
 
-MIN_TURNS, MAX_TURNS = 1, 5
+DEFAULT_MIN_TURNS, MAX_TURNS = 2, 5
 MAX_SOLUTIONS, MIN_ALTERNATIVES = 2, 2
 # Alternatives may score less than a solution in a search of one turn, by about one piece.
 MAX_SCORE_LOSS = 100
@@ -83,6 +83,9 @@ def search(
     task: Annotated[
         list[str] | None, typer.Option(help="Tasks: win, capture.", show_default="win")
     ] = None,
+    min_turns: Annotated[
+        int, typer.Option(min=1, max=MAX_TURNS, help="Least number of own turns of a puzzle.")
+    ] = DEFAULT_MIN_TURNS,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the games.")] = 0,
     out: Annotated[
         Path | None,
@@ -93,16 +96,22 @@ def search(
     game = make_game(game_name, **game_options(option, size, game_name))
     tasks = [check_name("task", name, TASKS) for name in task or [WIN]]
     path = out or puzzle_path(Path(), game, PEOPLE)
-    found = mine_games(game, tasks, games, seed, path.with_name(f"{path.name}.part"))
+    miner = Miner(game, tasks, min_turns)
+    found = mine_games(miner, games, seed, path.with_name(f"{path.name}.part"))
     selected = select(game, found, number)
     write_atomically(path, write_lines(selected, game))
     console.print(f"{path}: {len(selected)} of {len(found)} puzzles from {games:,} games")
 
 
-def mine_games(game: Game, tasks: Sequence[str], games: int, seed: int, path: Path) -> list[Puzzle]:
-    """Return the puzzles of games between players of the ladder; `path` stores the progress."""
-    found, finished = _resume(path, game)
-    miner = Miner(game, tasks)
+def mine_games(miner: "Miner", games: int, seed: int, path: Path) -> list[Puzzle]:
+    """Return the puzzles of games between players of the ladder; `path` stores the progress.
+
+    Raises BadRecord if `path` has the progress of another search.
+    """
+    settings = miner.settings | {"seed": seed}
+    if not path.exists() or not path.stat().st_size:
+        write_atomically(path, f"{json.dumps(settings)}\n")
+    found, finished = _resume(path, miner.game, settings)
     numbers = track(
         range(finished, games),
         "mining",
@@ -113,26 +122,28 @@ def mine_games(game: Game, tasks: Sequence[str], games: int, seed: int, path: Pa
     for index in numbers:
         puzzles = list(miner.mine_game((seed, index)))
         found += puzzles
-        entry = {"game": index, "puzzles": [puzzle.to_json(game) for puzzle in puzzles]}
+        entry = {"number": index, "puzzles": [puzzle.to_json(miner.game) for puzzle in puzzles]}
         append_atomically(path, f"{json.dumps(entry, ensure_ascii=False)}\n")
     return found
 
 
-def _resume(path: Path, game: Game) -> tuple[list[Puzzle], int]:
+def _resume(path: Path, game: Game, settings: dict[str, Any]) -> tuple[list[Puzzle], int]:
     """Return the puzzles in the file of an interrupted run, and the number of its games."""
-    if not path.exists():
-        return [], 0
     drop_partial_line(path)
     found: list[Puzzle] = []
     games = 0
-    for number, line in read_lines(path):
+    for line_number, line in read_lines(path):
         try:
             entry = json.loads(line)
-            if entry["game"] != games:
-                raise BadRecord(f"game {entry['game']!r:.20}; expected: {games}")
+            if line_number == 1:
+                if entry != settings:
+                    raise BadRecord(f"another search; expected: {json.dumps(settings)}")
+                continue
+            if entry["number"] != games:
+                raise BadRecord(f"game {entry['number']!r:.20}; expected: {games}")
             found += [parse_puzzle(puzzle, game) for puzzle in entry["puzzles"]]
         except (ValueError, KeyError, TypeError) as error:
-            raise BadRecord(f"{path}, line {number}: {error!s:.200}") from error
+            raise BadRecord(f"{path}, line {line_number}: {error!s:.500}") from error
         games += 1
     return found, games
 
@@ -140,12 +151,25 @@ def _resume(path: Path, game: Game) -> tuple[list[Puzzle], int]:
 class Miner:
     """Searches games of a ladder for puzzles."""
 
-    def __init__(self, game: Game, tasks: Sequence[str]) -> None:
-        """Read the ladder of the game."""
-        self.game, self.tasks = game, tasks
+    def __init__(
+        self, game: Game, tasks: Sequence[str], min_turns: int = DEFAULT_MIN_TURNS
+    ) -> None:
+        """Read the ladder of the game; puzzles take at least `min_turns` own turns."""
+        self.game, self.tasks, self.min_turns = game, tasks, min_turns
         self._rungs = rungs(game)
         self._players: dict[str, Player] = {}
         self._search = AlphaBeta(game, table_megabytes=4)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What the puzzles of a game depend on, as JSON."""
+        return {
+            "game": self.game.name,
+            "options": dict(self.game.options),
+            "players": [rung.spec for rung in self._rungs],
+            "tasks": list(self.tasks),
+            "min_turns": self.min_turns,
+        }
 
     def _player(self, spec: str) -> Player:
         if spec not in self._players:
@@ -177,7 +201,9 @@ class Miner:
                 turns = self._turns_to_goal(position, task)
                 is_new = turns is not None and previous.get((mover, task), 0) <= turns
                 previous[mover, task] = turns or 0
-                if turns is not None and (is_new or turns == MIN_TURNS):
+                if turns is None or turns < self.min_turns:
+                    continue
+                if is_new or turns == 1:
                     for puzzle in self._make_puzzle(position, task, turns):
                         next_turn = number + _MIN_DISTANCE
                         yield puzzle
