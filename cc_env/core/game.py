@@ -160,6 +160,8 @@ class Game:
         Whether the rules give both players scores, as in Cannon; `score` returns them.
     endings
         A sentence for each word that `ending` returns; {loser} stands for the losing player.
+    button_labels
+        Labels of buttons for actions without a cell, by their readable notation.
     formats
         File formats of other programs, by suffix: `.pdn`.
     evaluations
@@ -220,6 +222,7 @@ class Game:
     max_margin: int = 1
     has_scores: bool = False
     endings: Mapping[str, str] = MappingProxyType({})
+    button_labels: Mapping[str, str] = MappingProxyType({})
     formats: Mapping[str, Format] = MappingProxyType({})
     evaluations: Mapping[str, Any] = MappingProxyType({})
     levels: Mapping[str, Mapping[str, Any]] = MappingProxyType({})

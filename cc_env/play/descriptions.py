@@ -112,13 +112,13 @@ def describe_result(game: Game, result: Result) -> str:
     return f"{winner}: {explain_result(game, result)}"
 
 
-def explain_result(game: Game, result: Result) -> str:
-    """Return the reason of a result in words."""
+def explain_result(game: Game, result: Result, loser: str | None = None) -> str:
+    """Return the reason of a result in words, with a name for the loser, by default the color."""
     explanations = {**_MATCH_ENDINGS, **game.endings}
     explanation = explanations.get(result.reason, result.reason.replace("_", " "))
     if result.outcome == DRAW:
         return explanation
-    return explanation.replace("{loser}", game.players[1 - result.outcome])
+    return explanation.replace("{loser}", loser or game.players[1 - result.outcome])
 
 
 # Endings that the match decides, not the rules of the game.

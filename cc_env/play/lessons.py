@@ -75,6 +75,8 @@ class Guide:
     notation: str
     # What the winner does by the last turn, in the infinitive, for the words of `Game.ending`.
     wins: Mapping[str, str]
+    # One line about each option of the game.
+    options: Mapping[str, str]
     lessons: tuple[Lesson, ...]
 
 
@@ -87,7 +89,7 @@ def load_guide(name: str) -> Guide:
     entries = tomllib.loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
     lessons = tuple(Lesson(**entry) for entry in entries["lessons"])
     texts = entries["summary"], entries["introduction"], entries.get("notation", "")
-    return Guide(name, *texts, entries["wins"], lessons)
+    return Guide(name, *texts, entries["wins"], entries["options"], lessons)
 
 
 def play_turns(session: GameSession, turns: Sequence[str]) -> Iterator[Choice]:

@@ -8,6 +8,7 @@ from cc_env.core.game import Game, Turn
 from cc_env.core.rules import Position
 from cc_env.errors import CcEnvError, IllegalAction, format_count
 from cc_env.output import Terminal
+from cc_env.play import reasons
 from cc_env.play.move_input import parse_typed_turn
 from cc_env.puzzles.attempt import Attempt
 from cc_env.puzzles.puzzle import WIN, Puzzle
@@ -54,7 +55,7 @@ class PuzzleConsole:
         """Show a puzzle until it is solved or skipped; return whether to go on."""
         attempt, has_help = Attempt(self._game, puzzle), False
         self._num_shown += 1
-        self._print(f"\npuzzle {puzzle.number}: {puzzle.describe_task(self._game)}")
+        self._print(f"\npuzzle {puzzle.number}: {reasons.describe_task(self._game, puzzle)}")
         self._print_board(attempt.position)
         while not attempt.is_solved:
             try:
@@ -72,8 +73,8 @@ class PuzzleConsole:
             except CcEnvError as error:
                 self._print(f"error: {error}")
         self._num_solved += not (has_help or attempt.mistakes)
-        themes = f"; {', '.join(puzzle.themes)}" if puzzle.themes else ""
-        self._print(f"solved{themes}")
+        themes = [reasons.describe_theme(self._game, theme) for theme in puzzle.themes]
+        self._print(f"solved{'; ' if themes else ''}{', '.join(themes)}")
         return True
 
     def _execute(self, attempt: Attempt, line: str) -> None:

@@ -4,18 +4,25 @@ Turns have the readable notation.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from cc_env.core.game import Game, Turn
-from cc_env.core.rules import ONGOING, Position
+from cc_env.core.rules import DRAW, ONGOING, Position
+from cc_env.errors import format_count
+from cc_env.match.match import RESIGNED, Result
+from cc_env.play.descriptions import explain_result
 from cc_env.play.lessons import load_guide
+from cc_env.puzzles.puzzle import END, Puzzle
+from cc_env.puzzles.puzzle import WIN as WIN_TASK
 from cc_env.registry.catalogue import GAMES
 from cc_env.search.compare import Variation
 from cc_env.search.scores import MARGIN, PROVEN, WIN, proven_margin
 
 # Own turns and replies over which captures are counted: a turn, the reply, and the answer to it.
 _EXCHANGE_TURNS = 3
+# Past tenses that do not end in -ed.
+_PAST = {"leave": "left", "take": "took", "win": "won"}
 _SIBILANTS = "s", "x", "z", "ch", "sh", "o"
 _PLURALS = {"man": "men"}
 
@@ -36,8 +43,48 @@ def describe_effect(game: Game, position: Position, turn: Turn, *, infinitive: b
 
 def win_phrase(game: Game, ending: str) -> str:
     """Return what the winner does in an ending, in the infinitive: "reach the far corner"."""
-    phrases = load_guide(game.name).wins if game.name in GAMES else {}
-    return phrases.get(ending, "win")
+    return _win_phrases(game).get(ending, "win")
+
+
+def _win_phrases(game: Game) -> Mapping[str, str]:
+    return load_guide(game.name).wins if game.name in GAMES else {}
+
+
+def _past_tense(phrase: str) -> str:
+    """Return an infinitive in the past tense: "reached the far corner"."""
+    verb, space, rest = phrase.partition(" ")
+    return f"{_PAST.get(verb, f'{verb}ed')}{space}{rest}"
+
+
+def explain_ending(game: Game, result: Result, detail: str = "") -> str:
+    """Return the reason of a result, such as "{0} reached the far corner".
+
+    "{0}" and "{1}" stand for the players. The `detail` of a resignation replaces it, as in
+    "{1} left the game".
+    """
+    if result.outcome == DRAW:
+        return explain_result(game, result)
+    winner, loser = f"{{{result.outcome}}}", f"{{{1 - result.outcome}}}"
+    if result.reason == RESIGNED and detail:
+        return f"{loser} {detail}"
+    if phrase := _win_phrases(game).get(result.reason):
+        return f"{winner} {_past_tense(phrase)}"
+    return explain_result(game, result, loser)
+
+
+def describe_task(game: Game, puzzle: Puzzle) -> str:
+    """Return the task of a puzzle, such as "Blue to play and win in 3 turns"."""
+    color = game.players[game.to_move(puzzle.position)].capitalize()
+    goal = "win"
+    if puzzle.task != WIN_TASK:
+        names = set(game.piece_names.values())
+        goal = f"capture a {names.pop() if len(names) == 1 else 'piece'}"
+    return f"{color} to play and {goal} in {format_count(puzzle.turns, 'turn')}"
+
+
+def describe_theme(game: Game, theme: str) -> str:
+    """Return the name of a theme; for an ending what the winner does."""
+    return win_phrase(game, theme.removeprefix(END)) if theme.startswith(END) else theme
 
 
 def describe_reply(game: Game, position: Position, reply: Turn) -> str:

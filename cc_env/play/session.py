@@ -116,12 +116,12 @@ class GameSession:
 
     def clock(self) -> Clock:
         """Return the remaining time of the player to move, as of now."""
-        clock, elapsed = self._timer.clock(), self._elapsed_seconds()
+        clock, elapsed = self._timer.clock(), self.elapsed_seconds
         return Clock(clock.turn - elapsed, clock.game - elapsed)
 
     def seconds_left(self, player: int) -> float:
         """Return a player's remaining seconds for the game, infinity without a limit."""
-        running = self._elapsed_seconds() if self.result is None and player == self.mover else 0.0
+        running = self.elapsed_seconds if self.result is None and player == self.mover else 0.0
         return self._timer.seconds_left(player) - running
 
     def play(self, action: int) -> None:
@@ -200,8 +200,9 @@ class GameSession:
         """Whether the clocks are paused."""
         return self._running_since is None
 
-    def _elapsed_seconds(self) -> float:
-        """Return the seconds since the clock of the player to move was started."""
+    @property
+    def elapsed_seconds(self) -> float:
+        """The seconds since the clock of the player to move was started; 0 while it is paused."""
         return 0.0 if self._running_since is None else self._now() - self._running_since
 
     def _restart_clock(self) -> None:
@@ -282,6 +283,7 @@ class GameSession:
         self.check_in_progress()
         other = 1 - player
         if self.draw_offered_by == other or self._accepts_draw(other):
+            self._timer.add(self.elapsed_seconds)
             self.match.agree_on_draw()
             return True
         if self.seats[other].player is None:
@@ -350,7 +352,7 @@ class GameSession:
 
     def _stop_clock(self, excluded_seconds: float = 0.0) -> bool:
         """Charge the time since the last decision; return whether it ended the game."""
-        overtime = self._timer.add(max(0.0, self._elapsed_seconds() - excluded_seconds))
+        overtime = self._timer.add(max(0.0, self.elapsed_seconds - excluded_seconds))
         self._restart_clock()
         return bool(overtime) and self._forfeit_on_fault(("time", overtime), None)
 

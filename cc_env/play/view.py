@@ -14,8 +14,8 @@ from typing import Any
 from cc_env.core.game import Cell, Game
 from cc_env.ladder.rungs import has_ladder, rungs
 from cc_env.play import board_shapes
-from cc_env.play.choices import list_choices, must_capture
-from cc_env.play.descriptions import describe_result, explain_result, summarize_decision
+from cc_env.play.choices import Choice, list_choices, must_capture
+from cc_env.play.descriptions import describe_result, summarize_decision
 from cc_env.play.session import GameSession
 from cc_env.play.trays import trays
 from cc_env.rendering import shapes
@@ -83,6 +83,7 @@ def session_state(session: GameSession, turns_from: int = 0) -> dict[str, Any]:
         "decisions": len(session.decisions),
         "position": game.to_text(session.position),
         **_picture_data(picture),
+        "pieces": _pieces_data(picture, is_unfinished=game.mid_turn(session.position)),
         "trays": trays(game, session.match.start, session.position),
         **_last_decision(session, picture),
         "mover": session.mover,
@@ -90,7 +91,7 @@ def session_state(session: GameSession, turns_from: int = 0) -> dict[str, Any]:
         "mid_turn": session.result is None and game.mid_turn(session.position),
         "caption": picture.caption,
         "remark": "" if session.result else game.remark(session.position),
-        "choices": choices,
+        "choices": [_label_choice(game, choice) for choice in choices],
         "must_capture": must_capture(choices),
         "turns_from": turns_from,
         "turns": _turns(session, turns_from),
@@ -120,10 +121,29 @@ def rung_names(game: Game) -> list[str]:
 def _picture_data(picture: Picture) -> dict[str, Any]:
     """Return the pieces, and the path and captures of the last turn."""
     return {
-        "pieces": [[*cell, letter] for cell, letter in picture.pieces.items()],
+        "pieces": _pieces_data(picture),
         "path": _shape_data(board_shapes.last_turn(picture)),
         "captured": list(picture.captured),
     }
+
+
+def _pieces_data(picture: Picture, *, is_unfinished: bool = False) -> list[list[Any]]:
+    """Return row, column and letter of each piece.
+
+    The piece of an unfinished turn is where it arrived, even if the position moves it later.
+    """
+    pieces = dict(picture.pieces)
+    if is_unfinished and len(picture.path) > 1 and picture.path[-1] not in pieces:
+        first, last = picture.path[0], picture.path[-1]
+        pieces = {last if cell == first else cell: letter for cell, letter in pieces.items()}
+    return [[*cell, letter] for cell, letter in pieces.items()]
+
+
+def _label_choice(game: Game, choice: Choice) -> Choice:
+    """Return a choice; the text of a button for one without a cell is in words."""
+    if choice.cell is not None:
+        return choice
+    return choice._replace(text=game.button_labels.get(choice.text.strip(), choice.text))
 
 
 def _piece_name(game: Game, letter: str) -> str:
@@ -215,7 +235,6 @@ def _result(session: GameSession) -> dict[str, Any] | None:
         "outcome": session.result.outcome,
         "reason": session.result.reason,
         "text": describe_result(session.game, session.result),
-        "explanation": explain_result(session.game, session.result),
         "detail": session.detail,
         "scores": score and [float(points) for points in score],
     }

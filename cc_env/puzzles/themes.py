@@ -1,15 +1,5 @@
 """Themes of a puzzle, read from its main line: the solution against the longest defense.
 
-quiet       the first turn neither captures nor reaches the goal
-capture     the first turn captures
-chain       a turn of the attacker passes at least two cells before its last
-multiple    a turn of the attacker captures at least two pieces
-sacrifice   the defender captures a piece before the goal
-forced      every reply of the defender is the only legal one
-only move   a single first turn reaches the goal
-mill        the attacker closes a mill, in morris
-shot        a cannon of the attacker shoots
-
 A win adds the name of its ending (`Game.endings`), such as `end: conquest`.
 """
 
@@ -18,6 +8,19 @@ from collections.abc import Sequence
 from cc_env.core.game import Game, Turn
 from cc_env.core.rules import ONGOING
 from cc_env.puzzles.puzzle import END, THEMES, Puzzle
+
+# What a theme means; those of `puzzle.THEMES`.
+THEME_NOTES = {
+    "quiet": "the first turn neither captures nor reaches the goal",
+    "capture": "the first turn captures",
+    "chain": "a turn of the attacker passes at least two cells before its last",
+    "multiple": "a turn of the attacker captures at least two pieces",
+    "sacrifice": "the defender captures a piece before the goal",
+    "forced": "every reply of the defender is the only legal one",
+    "only move": "a single first turn reaches the goal",
+    "mill": "the attacker closes a mill",
+    "shot": "a cannon of the attacker shoots",
+}
 
 
 def themes_of(game: Game, puzzle: Puzzle, line: Sequence[Turn]) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ GET  /catalogue     the games with their options and players
 GET  /lessons/GAME  lessons: texts, and boards that illustrate them
 GET  /preparation/GAME  seconds for which this game is being prepared, and expected ones
 POST /games         create a game; returns its name, the tokens of its people, the owner's token
+GET  /standings/NAME  whose turn it is, or the outcome of a game
 GET  /games/NAME.…  a game as a file; the suffix selects the format, see `cc_env.play.exporting`
 POST /players, /open, /position, /analyze, /assess: analysis, see `cc_env.server.analysis_api`
 GET  /puzzles, /puzzles/daily, POST /puzzle, …: puzzles, see `cc_env.server.puzzle_api`
@@ -130,6 +131,7 @@ def _routes() -> list[BaseRoute]:
         Route("/preparation/{game}", _get_preparation),
         Route("/games", _create_game, methods=["POST"]),
         Route("/games/{file}", _export_game),
+        Route("/standings/{game}", _get_standing),
         *analysis_api.ROUTES,
         *puzzle_api.ROUTES,
         *review_api.ROUTES,
@@ -235,6 +237,17 @@ async def _create_game(request: Request) -> Response:
     fields = await read_json(request, limits.max_message_bytes, limits.request_seconds)
     name, setup = await lobby.create_game(fields, address)
     return JSONResponse({"game": name, "tokens": setup.tokens, "owner_token": setup.owner}, 201)
+
+
+async def _get_standing(request: Request) -> Response:
+    """Return the player to move and the outcome to every client that has the game's name."""
+    lobby: Lobby = request.app.state.lobby
+    address = client_address(request)
+    lobby.rates.check("analyses", address)
+    session = (await lobby.find_room(request.path_params["game"], address)).session
+    result = session.result
+    outcome = result.outcome if result else None
+    return JSONResponse({"mover": session.mover, "is_over": bool(result), "outcome": outcome})
 
 
 async def _export_game(request: Request) -> Response:

@@ -390,15 +390,16 @@ def _catalogue() -> dict[str, object]:
     """Return the games with their options and players, and the name of a person's seat."""
     games = {}
     for name in GAMES:
-        game = make_game(name)
+        game, guide = make_game(name), load_guide(name)
         games[name] = {
             "options": game_option_defaults(name),
+            "option_notes": guide.options,
             "values": game_option_values(name),
             "names": list(game.players),
             "players": allowed_players(game),
             "rungs": view.rung_names(game),
             "ladder": _ladder(game),
-            "summary": load_guide(name).summary,
+            "summary": guide.summary,
             "setting": view.static_state(game),
             "start": view.start_state(game),
             "mover": game.to_move(game.initial),

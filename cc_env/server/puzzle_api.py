@@ -24,13 +24,14 @@ from starlette.routing import Route
 
 from cc_env.core.game import Game, Turn
 from cc_env.core.rules import Position
-from cc_env.errors import BadOption, check_integer, check_name, format_count, invalid_value
+from cc_env.errors import BadOption, check_integer, check_name, invalid_value
 from cc_env.games.factory import make_game
 from cc_env.ladder.rungs import rungs
 from cc_env.play import reasons, view
 from cc_env.puzzles.attempt import Attempt, Verdict
 from cc_env.puzzles.difficulty import daily_puzzle, describe_difficulty, puzzle_rating
-from cc_env.puzzles.puzzle import END, WIN, Puzzle, shipped_puzzles
+from cc_env.puzzles.puzzle import Puzzle, shipped_puzzles
+from cc_env.puzzles.themes import THEME_NOTES
 from cc_env.registry.catalogue import GAMES
 from cc_env.server.jobs import call_function
 from cc_env.server.json_routes import Data, Fields, json_route
@@ -111,6 +112,7 @@ def _index_data(date: datetime.date) -> Data:
         "date": date.isoformat(),
         "daily": {"game": game.name, "number": puzzle.number},
         "games": {name: _list_data(name) for name in GAMES},
+        "theme_notes": THEME_NOTES,
     }
 
 
@@ -122,19 +124,12 @@ def _list_data(name: str) -> Data:
     themes: dict[str, list[int]] = {}
     for puzzle in puzzles:
         for theme in puzzle.themes:
-            themes.setdefault(_theme_text(game, theme), []).append(puzzle.number)
+            themes.setdefault(reasons.describe_theme(game, theme), []).append(puzzle.number)
     return {
         "ratings": [puzzle_rating(puzzle, ladder) for puzzle in puzzles],
         "first_rating": round(ladder[FIRST_LEVEL - 1].elo.value),
         "themes": themes,
     }
-
-
-def _theme_text(game: Game, theme: str) -> str:
-    """Return the name of a theme; for an ending what the winner does."""
-    if not theme.startswith(END):
-        return theme
-    return reasons.win_phrase(game, theme.removeprefix(END))
 
 
 def _daily_data(date: datetime.date) -> Data:
@@ -152,18 +147,11 @@ def _show_puzzle(game: Game, puzzle: Puzzle) -> Data:
         "setting": view.static_state(game),
         "start": game.to_text(puzzle.position),
         "state": position_state(replay(game, puzzle.position, ())),
-        "task": describe_task(game, puzzle),
+        "task": reasons.describe_task(game, puzzle),
         "rating": puzzle_rating(puzzle, rungs(game)),
         "difficulty": describe_difficulty(puzzle, game),
-        "themes": [_theme_text(game, theme) for theme in puzzle.themes],
+        "themes": [reasons.describe_theme(game, theme) for theme in puzzle.themes],
     }
-
-
-def describe_task(game: Game, puzzle: Puzzle) -> str:
-    """Return the task of a puzzle, such as "Blue to play and win in 3 turns"."""
-    color = game.players[game.to_move(puzzle.position)].capitalize()
-    goal = "win" if puzzle.task == WIN else "capture a piece"
-    return f"{color} to play and {goal} in {format_count(puzzle.turns, 'turn')}"
 
 
 # Attempts

@@ -24,12 +24,14 @@ from cc_env.errors import (
 )
 from cc_env.match.match import FAULTS, RESIGNED
 from cc_env.match.referee import Response
-from cc_env.play import messages, view
+from cc_env.play import messages, reasons, view
 from cc_env.play.choices import list_choices
 from cc_env.play.commands import CommandTable
 from cc_env.play.exporting import file_suffixes
 from cc_env.play.move_input import parse_move
+from cc_env.play.threats import find_threat
 from cc_env.server.journal import (
+    MAX_DECISION_SECONDS,
     MAX_PACE_SECONDS,
     CommandId,
     GameSetup,
@@ -45,6 +47,8 @@ MAX_QUEUED_MESSAGES = 64
 MAX_MOVE_LENGTH = 400
 # Time after which a player may claim a win against one who has left.
 MIN_AWAY_SECONDS = 60.0
+# Opponents of whom the page can show what they threaten.
+THREAT_OPPONENTS = "ladder:1", "ladder:2"
 NO_ASSISTANCE = "off while two people play, unless the game was created with assistance"
 # The role of a game's owner, besides the seats 0 and 1.
 OWNER = 2
@@ -265,6 +269,7 @@ class Room(SavedGame):
             self._broadcast_text(self._state_message(turns_from))
 
     def _state_message(self, turns_from: int = 0) -> str:
+        session = self.session
         state = {
             "type": "state",
             "version": self._journal.version,
@@ -272,9 +277,20 @@ class Room(SavedGame):
             "rematch_offered_by": self.rematch_offered_by,
             "games_ahead": self.games_ahead,
             "pace": self.pace if self.is_without_people else 0,
-            **view.session_state(self.session, turns_from),
+            **view.session_state(session, turns_from),
         }
+        if self._shows_threats:
+            state["threat"] = find_threat(session.game, session.position)
+        if session.result:
+            text = reasons.explain_ending(session.game, session.result, session.detail)
+            state["result"]["explanation"] = text
         return _to_json(state)
+
+    @property
+    def _shows_threats(self) -> bool:
+        """Whether a person is to move against one of the weakest opponents of a ladder."""
+        opponent = self.session.seats[1 - self.session.mover].name
+        return self.session.is_person_to_move and opponent in THREAT_OPPONENTS
 
     # Commands of clients
 
@@ -409,8 +425,13 @@ class Room(SavedGame):
 
     @COMMANDS.add("resign")
     def _resign(self, client: Client) -> None:
-        winner = 1 - self._acting_seat(client)
-        self._change("end", outcome=winner, reason=RESIGNED, detail="")
+        self._end_by_resignation(1 - self._acting_seat(client))
+
+    def _end_by_resignation(self, winner: int, detail: str = "") -> None:
+        """End the game; the clock of the player to move is charged until now."""
+        self.session.check_in_progress()
+        seconds = min(round(self.session.elapsed_seconds, 6), MAX_DECISION_SECONDS)
+        self._change("end", outcome=winner, reason=RESIGNED, detail=detail, seconds=seconds)
 
     @COMMANDS.add("claim")
     def _claim_win(self, client: Client) -> None:
@@ -424,7 +445,7 @@ class Room(SavedGame):
         if 1 - seat in self._absent_seats or away_seconds < MIN_AWAY_SECONDS:
             expected = f"at least {MIN_AWAY_SECONDS:.0f} s after joining"
             raise IllegalAction(f"the other player is away for {away_seconds:.0f} s; {expected}")
-        self._change("end", outcome=seat, reason=RESIGNED, detail="left the game")
+        self._end_by_resignation(seat, "left the game")
 
     @COMMANDS.add("draw")
     def _offer_draw(self, client: Client) -> None:
@@ -434,8 +455,10 @@ class Room(SavedGame):
         if len(client.seats) == 2 and session.draw_offered_by == seat:
             seat = 1 - seat
         is_repeated = session.draw_offered_by == seat
+        seconds = sum(session.turn_seconds)
         if session.offer_draw(seat):
-            self._store_move(result_entry(session))
+            seconds = round(sum(session.turn_seconds) - seconds, 6)
+            self._store_move({**result_entry(session), "seconds": seconds})
         elif session.draw_offered_by != seat:
             self.broadcast("declined", offer="draw", player=1 - seat)
         elif not is_repeated:

@@ -8,6 +8,7 @@ from conftest import command_line
 from cc_env.__main__ import main
 from cc_env.core.rules import DRAW
 from cc_env.errors import IllegalAction, UnknownOption
+from cc_env.games.factory import game_option_defaults
 from cc_env.match.match import Result
 from cc_env.play import lessons
 from cc_env.play.descriptions import describe_result
@@ -123,3 +124,10 @@ def test_unknown_games_and_lessons_are_rejected():
     with pytest.raises(UnknownOption, match="expected: capture_conquer"):
         load_guide("ludo")
     assert "expected: 1 to" in command_line(main, "learn", "checkers", "99", status=2)
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_every_option_is_explained_in_a_sentence(name):
+    options = load_guide(name).options
+    assert options.keys() == game_option_defaults(name).keys()
+    assert all(text.endswith(".") for text in options.values())

@@ -2,7 +2,9 @@
 
 import pytest
 
+from cc_env.core.rules import DRAW
 from cc_env.games.factory import make_game
+from cc_env.match.match import RESIGNED, Result
 from cc_env.play import reasons
 from cc_env.play.lessons import load_guide
 from cc_env.registry.catalogue import GAMES
@@ -132,6 +134,29 @@ def test_every_win_has_a_phrase(name):
     assert set(wins) <= set(game.endings)
     draws = {"blocked", "no_progress", "stagnant"}
     assert set(wins) == set(game.endings) - draws
+
+
+@pytest.mark.parametrize(
+    ("name", "outcome", "reason", "text"),
+    [
+        ("capture_conquer", 1, "conquest", "{1} reached the far corner"),
+        ("capture_conquer", DRAW, "blocked", "no move is left"),
+        ("cannon", 0, "halls", "{0} took the second town hall"),
+        ("morris", 0, "two_left", "{0} left only two beads"),
+        ("mini_checkers", 1, "both_stuck", "{1} blocked both sides with more men"),
+        ("mini_checkers", DRAW, "both_stuck", "neither side can move"),
+        ("checkers", 1, "time", "{0} ran out of time"),
+        ("checkers", DRAW, "agreed", "both agreed"),
+    ],
+)
+def test_ending_names_the_players_by_number(name, outcome, reason, text):
+    assert reasons.explain_ending(make_game(name), Result(outcome, reason), "detail") == text
+
+
+def test_detail_of_a_resignation_replaces_it():
+    resigned = Result(0, RESIGNED)
+    assert reasons.explain_ending(CC, resigned) == "{1} resigned"
+    assert reasons.explain_ending(CC, resigned, "left the game") == "{1} left the game"
 
 
 def test_game_without_lessons_has_a_default_phrase(tutorials):

@@ -43,7 +43,8 @@ def test_session_state_draws_the_same_picture(name):
         state = json.loads(json.dumps(view.session_state(session)))
         picture = draw(game, session.position)
         painted = [tuple(shape) for shape in shapes.shapes(picture)]
-        assert set(translated_pieces(setting, state)) <= set(painted)
+        # The page shows the piece of an unfinished turn where it arrived.
+        assert state["mid_turn"] or set(translated_pieces(setting, state)) <= set(painted)
         assert len(state["pieces"]) == len(picture.pieces)
         assert [choice[0] for choice in state["choices"]] == game.legal_actions(
             session.position
@@ -181,3 +182,16 @@ def test_cells_are_named_by_board_labels():
     with pytest.raises(IllegalAction, match="0 1 is off the board: rows are 3 to 1, columns a to"):
         parse_move(game, game.initial, moves, None, "0 1")
     assert view.static_state(game)["cells"][5] == [1, 2, "2c"]
+
+
+def test_piece_that_chooses_a_capture_is_where_it_arrived(game):
+    session = GameSession(game, PEOPLE, start=game.from_text("6/1bb3/1brrr1/1r1r2/6/6 b"))
+    turn = next(turn for turn in game.turns(session.position) if len(turn) > 1)
+    before = {(row, column) for row, column, _ in view.session_state(session)["pieces"]}
+    session.play(turn[0])
+    state = view.session_state(session)
+    start, end = state["last_decision"]["path"]
+    after = {(row, column) for row, column, _ in state["pieces"]}
+    assert after == before - {start} | {end}
+    labels = {choice.text for choice in state["choices"] if choice.cell is None}
+    assert labels == {"Capture nothing"}

@@ -13,6 +13,7 @@ from cc_env.core.rules import ONGOING
 from cc_env.errors import BadOption, BadRecord, Forfeit, IllegalAction, UnknownOption
 from cc_env.games.factory import make_game
 from cc_env.match.referee import Decision
+from cc_env.play import reasons
 from cc_env.puzzles import Attempt, shipped_puzzles, solve_rate
 from cc_env.puzzles.judge import Judge
 from cc_env.puzzles.puzzle import HARD, Puzzle, puzzle_path, read_puzzles, write_lines
@@ -265,7 +266,7 @@ def test_puzzle_is_solved_in_the_terminal(monkeypatch):
         lines.append(GAME.readable_turn_text(attempt.position, turn))
         attempt.play(turn)
     output = solve_in_terminal(monkeypatch, lines, puzzle.number)
-    assert f"puzzle {puzzle.number}: {puzzle.describe_task(GAME)}" in output
+    assert f"puzzle {puzzle.number}: {reasons.describe_task(GAME, puzzle)}" in output
     assert all(f"{text} is correct" in output for text in lines[1:])
     assert "solved; " in output
     assert "solved at the first try: 1 of 2 puzzles" in output

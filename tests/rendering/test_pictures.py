@@ -151,7 +151,10 @@ def test_incomplete_turn_is_shown(game):
     first, _ = game.parse_turn(before, "1,2-3,2x2,3")
     picture = draw(game, game.apply(before, first), last=(before, (first,)))
     assert picture.path == ((1, 2), (3, 2))
-    assert picture.caption == "blue to move, chooses what c2-c4 captures · last c2-c4"
+    assert (
+        picture.caption
+        == "blue to move, after c2-c4: choose the piece to capture, or none · last c2-c4"
+    )
 
 
 def test_svg_is_well_formed_and_complete(game):
@@ -349,7 +352,11 @@ def test_heat_labels_contrast_with_the_piece(morris):
         ),
         ("morris", f"{BEADS} w 00", ""),
         ("checkers", "8/8/8/3b4/4r3/8/8/8 r x44", "jumps on from 15"),
-        ("capture_conquer", EXAMPLE + " 1,2-3,2", "chooses what c2-c4 captures"),
+        (
+            "capture_conquer",
+            EXAMPLE + " 1,2-3,2",
+            "after c2-c4: choose the piece to capture, or none",
+        ),
         ("checkers", "8/8/8/3b4/4r3/8/8/8 r 39", ""),
         ("checkers", "8/8/8/3b4/4r3/8/8/8 r 40", "40 of 80 turns without progress"),
     ],

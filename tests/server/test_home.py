@@ -62,7 +62,7 @@ def test_unfinished_games_are_continued(open_home):
     resign(page)
     page.wait_for_selector("#status:text-is('You lost')")
     page.goto(page.url.split("#")[0] + "#/games")
-    page.wait_for_selector("#games >> text=Open, rematch")
+    page.wait_for_selector("#games >> text=Open")
     with page.expect_download() as download:
         page.click("#games >> text=Export")
     assert download.value.suggested_filename.endswith(".jsonl")
@@ -70,7 +70,14 @@ def test_unfinished_games_are_continued(open_home):
     page.wait_for_selector(".card")
     assert page.is_hidden("#continue")
     page.click("footer >> text=My games")
-    page.click("#games >> text=Forget")
+    page.click("#games >> text=Rematch")
+    page.wait_for_selector("#game[data-decisions='1']")
+    assert page.url != address
+    assert page.text_content("#top-seat").startswith("Pebble")
+    page.click(".home")
+    page.click("footer >> text=My games")
+    for _ in range(2):
+        page.click("#games >> text=Forget >> nth=0")
     page.wait_for_selector("#games >> text=No games yet.")
 
 
@@ -112,10 +119,33 @@ def test_friend_is_invited_by_a_link(open_home, open_pages, address):
     friend.wait_for_selector("rect.selectable")
     page.wait_for_selector("#invitation", state="hidden")
     page.wait_for_selector("#top-seat .name:text-is('Ann')")
+    page.wait_for_selector("#status:text-is('Ann to move')")
     friend.click("#board rect[data-cell='4,1']")
     friend.click("#board rect[data-cell='3,2']")
     page.wait_for_selector("#game[data-decisions='1']")
     page.wait_for_selector("rect.selectable")
+
+
+def test_standings_of_games_between_people_are_those_of_the_server(open_home):
+    page, friend = open_home(), open_home()
+    page.select_option("#friend [name=kind]", "mini_checkers")
+    page.click("#friend >> text=black")
+    page.click("#friend >> text=Create link")
+    page.wait_for_selector("#game[data-decisions='0']")
+    friend.goto(page.input_value("#invitation input"))
+    friend.wait_for_selector("#game[data-decisions='0']")
+    friend.click(".home")
+    friend.wait_for_selector(".continued >> text=Black to move")
+    page.click("#board rect[data-cell='4,1']")
+    page.click("#board rect[data-cell='3,2']")
+    page.wait_for_selector("#game[data-decisions='1']")
+    friend.reload()
+    friend.wait_for_selector(".continued >> text=Your move")
+    resign(page)
+    page.wait_for_selector("#status:text-is('You lost')")
+    friend.click("footer >> text=My games")
+    friend.wait_for_selector("#games >> text=You won")
+    friend.wait_for_selector("#games >> text=Review")
 
 
 def test_card_offers_the_stored_level(open_home):

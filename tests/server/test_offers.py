@@ -5,6 +5,7 @@ from conftest import HERE
 from test_app import ORIGIN, PLAY, connect, create_game
 
 from cc_env.match.referee import Decision
+from cc_env.play.session import GameSession
 from cc_env.players.specs import temporary_players
 from cc_env.server import player_pool, room
 
@@ -237,6 +238,24 @@ def test_win_is_claimed_when_the_other_player_has_left(client, monkeypatch):
         first.send_command("claim")
         result = first.until("state", choices=[])["result"]
         assert (result["outcome"], result["detail"]) == (0, "left the game")
+        assert result["explanation"] == "{1} left the game"
+
+
+@pytest.mark.parametrize("end", ["resign", "draw"])
+def test_end_by_a_command_charges_the_running_clock(end, serving, monkeypatch):
+    monkeypatch.setattr(GameSession, "elapsed_seconds", 0.0)
+    opened = create_game(client := serving(), seconds=600)
+    with connect(client, opened, 0) as first, connect(client, opened, 1) as second:
+        first.play_first()
+        second.until("state", decisions=1)
+        monkeypatch.setattr(GameSession, "elapsed_seconds", 7.0)
+        first.send_command(end)
+        if end == "draw":
+            second.until("state", draw_offered_by=0)
+            second.send_command(end)
+        assert first.until("state", choices=[])["clocks"] == [600.0, 593.0]
+    with connect(serving(), opened, 0) as first:
+        assert first.state["clocks"] == [600.0, 593.0]
 
 
 def test_game_with_one_person_cannot_be_claimed(client):

@@ -405,7 +405,9 @@ def test_coordinates_and_sounds_are_stored_settings(open_game):
     page.drag_and_drop("rect[data-cell='4,1']", "rect[data-cell='3,2']")
     until(page, 1)
     assert page.evaluate("window.soundCount") == 0
-    page.check("text=sounds")
+    assert page.get_attribute("#sound", "aria-pressed") == "false"
+    page.click("#sound")
+    assert page.get_attribute("#sound", "aria-pressed") == "true"
     page.reload()
     until(page, 1)
     assert not page.is_visible("#board .labels")
@@ -562,10 +564,10 @@ def test_game_and_player_options_are_used(server, open_pages):
     ]
     assert page.is_hidden("[name=spec1]")
     page.select_option("[name=seat1]", "other")
-    for name, why in (("", "unknown player"), ("minimax:depth=99", "depth=99")):
+    for name, why in (("", "Name a player"), ("minimax:depth=99", "Depth cannot be 99")):
         page.fill("[name=spec1]", name)
         page.click("text=Start")
-        page.wait_for_selector(f"#start-error:has-text('{why}')")
+        page.wait_for_selector(f"[name=spec1]:focus[aria-invalid] + #start-error:has-text('{why}')")
     page.fill("[name=spec1]", "minimax:depth=3")
     page.click("text=Start")
     until(page, 0)
@@ -619,11 +621,14 @@ def test_invalid_minutes_are_rejected(server, open_pages):
         page.click("text=Start")
         page.wait_for_selector(f"""#start-error:has-text("'{minutes}'")""")
         assert page.is_visible("#start")
+        assert page.evaluate("document.activeElement.name") == "minutes"
+        page.wait_for_selector("label:has([name=minutes][aria-invalid]) + #start-error")
     page.fill("[name=minutes]", "3")
     for seconds in ("two", "61", "-1"):
         page.fill("[name=increment]", seconds)
         page.click("text=Start")
         page.wait_for_selector(f"""#start-error:has-text("'{seconds}'")""")
+        assert page.locator("[aria-invalid]").get_attribute("name") == "increment"
 
 
 def test_unselectable_piece_shows_the_reason(open_game):
@@ -675,7 +680,7 @@ def test_form_lists_players_for_the_selected_options(server, open_pages, monkeyp
         assert page.text_content("#start-error") == ""
         page.fill("[name='option.corner']", "9")
         page.press("[name='option.corner']", "Tab")
-        page.wait_for_selector("#start-error:has-text('corner=9')")
+        page.wait_for_selector("#start-error:has-text('Corner cannot be 9')")
 
 
 def test_form_names_the_first_mover(server, open_pages):

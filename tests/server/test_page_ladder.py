@@ -1,6 +1,6 @@
 """Opponents of the ladder on the page."""
 
-from page_server import ignores_playwright_warnings, needs_chromium, new_game, resign
+from page_server import ignores_playwright_warnings, needs_chromium, new_game, open_more, resign
 
 pytestmark = [needs_chromium, ignores_playwright_warnings]
 
@@ -77,3 +77,30 @@ def test_two_wins_raise_the_level_up_to_the_last(address, open_pages):
     levels = [1, 1, 1, 1, 2, 2, 2, 3, 3, 3]
     opponents = page.evaluate(script, results)
     assert opponents == [f"ladder:{level}" for level in levels]
+
+
+def test_threat_of_a_weak_opponent_is_shown_on_request(address, open_pages):
+    page = open_pages(address)
+    page.goto(f"{address}#/new/capture_conquer")
+    page.fill("[name=start]", "6/1r4/6/3b2/2r3/b3b1 b")
+    start(page)
+    open_more(page)
+    arrow = page.locator("#board .arrow line[stroke-dasharray]")
+    assert arrow.count() == 0
+    page.check("#threats input")
+    assert arrow.count() == 1
+    page.keyboard.press("Escape")
+    new_game(page)
+    page.select_option("[name=seat1]", "ladder:3")
+    start(page)
+    open_more(page)
+    assert page.is_hidden("#threats")
+
+
+def test_form_explains_the_options(address, open_pages):
+    page = open_pages(address)
+    page.goto(f"{address}#/new/morris")
+    page.wait_for_selector("#start:not([hidden])")
+    field = page.locator("[name='option.flying']")
+    note = page.locator(f"#{field.get_attribute('aria-describedby')}")
+    assert note.text_content() == "A player with three beads may move to any empty point."

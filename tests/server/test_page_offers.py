@@ -46,7 +46,7 @@ def test_offers_are_accepted_or_declined(pair):
         page.wait_for_selector(f"#buttons button:disabled:has-text('{offer}')")
         wait_for_status(page, own)
         other.click(f"text={decline}")
-        wait_for_status(page, f"Other player {declined}")
+        wait_for_status(page, f"White {declined}")
         wait_for_status(other, f"You {declined.replace('declines', 'decline')}")
         # A declined offer is not repeated at once.
         assert page.is_disabled(f"#buttons button:has-text('{offer}')")
@@ -63,7 +63,7 @@ def test_offers_are_accepted_or_declined(pair):
         assert client.is_hidden("#buttons >> text=Undo")
     page.click("#end-card >> text=Rematch")
     other.click("text=Decline rematch")
-    wait_for_status(page, "Other player declines the rematch")
+    wait_for_status(page, "White declines the rematch")
     before = other.url
     page.click("#end-card >> text=Rematch")
     other.wait_for_selector("text=Accept rematch")
@@ -84,9 +84,9 @@ def test_assistance_is_off_until_the_end(pair):
         open_more(client)
         assert client.is_hidden("#more >> text=Analyze")
     resign(page)
-    for client, result in ((page, "You lost"), (other, "You won")):
+    for client, result, loser in ((page, "You lost", "You"), (other, "You won", "Black")):
         wait_for_status(client, result)
-        wait_for_status(client, "Black resigned")
+        wait_for_status(client, f"{loser} resigned on turn 0")
     assert other.title() == "You won – Mini checkers"
     open_more(other)
     other.click("#more >> text=Analyze")

@@ -11,6 +11,7 @@ from cc_env.ladder import rungs
 from cc_env.play.choices import list_choices
 from cc_env.puzzles import Attempt, shipped_puzzles
 from cc_env.puzzles.difficulty import puzzle_rating
+from cc_env.puzzles.puzzle import THEMES
 from cc_env.registry.catalogue import GAMES
 from cc_env.server import puzzle_api
 
@@ -127,12 +128,15 @@ def test_hints_show_the_piece_and_then_the_move(open_puzzle):
     page.keyboard.press("h")
     page.wait_for_selector("#puzzles[data-phase=hint1] .marks .hint")
     assert page.locator("#puzzles .arrow").count() == 0
-    page.keyboard.press("h")
+    # With Caps Lock.
+    page.keyboard.press("Shift+H")
     page.wait_for_selector("#puzzles[data-phase=hint2] .arrow")
     texts = [GAME.readable_turn_text(PUZZLE.position, turn).strip() for turn in PUZZLE.solutions]
     assert page.text_content("#puzzles .status").removeprefix("Hint: ") in texts
     solve(page)
     assert page.text_content(".task-card p") == "Solved with a hint"
+    disabled = page.locator(".task-controls button:disabled")
+    assert [text[1:] for text in disabled.all_text_contents()] == ["Hint", "Solution", "Skip"]
     assert stored(page) is None
 
 
@@ -240,3 +244,14 @@ def test_damaged_progress_is_replaced(junk, open_pages, address):
     page.goto(f"{address}#/puzzles")
     page.wait_for_selector(".tile")
     assert f"{FIRST_RATING} your rating" in page.text_content(".tiles")
+
+
+def test_themes_are_explained(address, open_pages):
+    page = open_pages(address)
+    page.goto(f"{address}#/puzzles")
+    page.click("#puzzles summary")
+    names = page.locator(".theme-notes dt").all_text_contents()
+    assert names == list(THEMES)
+    assert page.is_visible(".theme-notes dd >> nth=0")
+    quiet = page.locator(".themes a[title*='neither captures']")
+    assert quiet.first.text_content().startswith("quiet ")

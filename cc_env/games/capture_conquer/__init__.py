@@ -47,6 +47,7 @@ class CaptureConquer(Game):
         "capture": "{loser} has one piece left",
         "blocked": "no move is left",
     }
+    button_labels = {"x-": "Capture nothing"}
 
     def __init__(self, size: Annotated[int, rules.SIZES] = 6, corner: int | None = None) -> None:
         check_integer("capture_conquer: size", size, min(rules.SIZES), max(rules.SIZES))
@@ -85,7 +86,7 @@ class CaptureConquer(Game):
     def remark(self, position: Position) -> str:
         """Return the pending jump, after which the player chooses a capture."""
         jump = board.pending_text(position, self.readable_cell_names.__getitem__)
-        return f"chooses what {jump} captures" if jump else ""
+        return f"after {jump}: choose the piece to capture, or none" if jump else ""
 
     def to_text(self, position: Position) -> str:
         """Return the position in one line: rows from row 0, side to move, pending jump if any."""

@@ -71,6 +71,7 @@ class Morris(Game):
     letters = LETTERS
     symmetries = all_symmetries()
     endings = {"two_left": "{loser} has fewer than three beads", "no_moves": "{loser} cannot move"}
+    piece_names = {"w": "bead", "b": "bead"}
     evaluations = {"standard": STANDARD}
     board_lines = tuple(
         (CELLS[POINTS.index(row[0])], CELLS[POINTS.index(row[2])]) for row in rules.LINES

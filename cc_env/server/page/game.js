@@ -9,12 +9,14 @@ import { countResult, levelOf } from "./ladder.js";
 import { drawOverlay } from "./overlay.js";
 import { Pace } from "./pace.js";
 import { Panels, SHORTCUTS } from "./panels.js";
-import { playSound } from "./settings.js";
+import { isOn, playSound } from "./settings.js";
 import { loadStyle } from "./styles.js";
 
 const find = (id) => document.getElementById(id);
 const HINT_COLOR = "#1d6b3c";
 const HINT_WIDTH = 9;
+const THREAT_COLOR = "#b3261e";
+const THREAT_WIDTH = 7;
 let gameView = null;
 
 /** Show a game with the seats of `tokens`; `links` are the tokens of other players. */
@@ -81,6 +83,7 @@ class GameView {
     document.title = this.title;
     find("move-form").hidden = !this.seats.length || Boolean(state.result);
     find("game").hidden = false;
+    if (!before) this.panels.markTurn(this.turns);
     if (!before && document.activeElement === document.body) find("game-title").focus({ preventScroll: true });
     // The display is complete.
     find("game").dataset.decisions = state.decisions;
@@ -94,6 +97,7 @@ class GameView {
     if (gameView !== this || !this.state.result) return;
     const { game, state, panels } = this;
     showEndCard(find("end-card"), { game, state, panels });
+    panels.markTurn(this.turns);
   }
 
   /** Count the end of a game against an opponent of the ladder. */
@@ -113,15 +117,16 @@ class GameView {
     const [opponent] = panels.names.filter((name) => name !== "you");
     const { game: kind } = panels.setting;
     const standing = panels.describeStanding();
-    updateGame(this.game, { tokens, links, kind, opponent, version, standing, isOver: Boolean(result), pieces: state.pieces, player: panels.ownSeat });
+    updateGame(this.game, { tokens, links, kind, opponent, version, standing, isOver: Boolean(result), pieces: state.pieces, player: panels.ownSeat, seats: state.seats, options: panels.setting.options });
   }
 
-  /** The title of the page: whose turn it is or the result, for a client with one seat. */
+  /** The title of the page: whose turn it is or the result; for spectators also the players. */
   get title() {
     const { panels } = this;
     const isOwn = panels.ownSeat !== undefined;
     const mark = isOwn && panels.isMine ? "● " : "";
-    return `${mark}${isOwn ? panels.describeStanding() : panels.names.join(" – ")} – ${toTitle(panels.setting.game)}`;
+    const players = isOwn ? "" : `${panels.names.join(" – ")}: `;
+    return `${mark}${players}${panels.describeStanding()} – ${toTitle(panels.setting.game)}`;
   }
 
   on_past_state({ turns, trays, ...board }) {
@@ -214,9 +219,18 @@ class GameView {
     const { state } = this;
     this.turns = state.turns.length;
     this.board.show(state, state.is_person && this.seats.includes(state.mover));
-    drawOverlay(this.board);
+    this.showThreat();
     this.panels.show(state, this.board.isFlipped);
     find("off-board").replaceChildren(...this.board.offBoardButtons());
+  }
+
+  /** Show what a weak opponent threatens, if the person wants to see it. */
+  showThreat() {
+    const { threat } = this.state;
+    find("threats").hidden = !threat;
+    if (!threat?.length || !isOn("threats")) return drawOverlay(this.board);
+    const [from, to] = threat.length === 2 ? threat : [null, threat[0]];
+    return drawOverlay(this.board, [{ from, to, color: THREAT_COLOR, width: THREAT_WIDTH, isDashed: true }]);
   }
 
   /** Update the panels while the board keeps showing a past position. */
@@ -302,4 +316,5 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
+find("threats").addEventListener("change", () => gameView?.showPresent());
 addEventListener("blur", () => gameView?.board?.cancelDrag());

@@ -1,5 +1,6 @@
 // The games of this browser: the tokens of their seats, which are secret, and their standing.
 
+import { fetchJson } from "./connection.js";
 import { readStored, store } from "./storage.js";
 
 const MAX_GAMES = 100;
@@ -16,6 +17,31 @@ export const findGame = (name) => readGames().find(({ game }) => game === name);
 export function updateGame(name, fields) {
   const entry = { ...findGame(name), ...fields, game: name, at: Date.now() };
   return store("games", [entry, ...readGames().filter(({ game }) => game !== name)].slice(0, MAX_GAMES));
+}
+
+/** Whether two people play a game. */
+export const isBetweenPeople = ({ seats = [] }) => seats.length > 0 && seats.every((spec) => spec === "human");
+
+/** Update the standings of unfinished games between people, which go on without this browser; return whether one has changed. */
+export async function refreshStandings({ games: catalogue }) {
+  const open = readGames().filter((entry) => !entry.isOver && isBetweenPeople(entry) && entry.kind in catalogue);
+  const changes = new Map();
+  await Promise.all(open.map(async (entry) => {
+    const current = await fetchJson(`/standings/${entry.game}`).catch(() => null);
+    if (!current) return;
+    const standing = describeStanding(entry, current, catalogue[entry.kind].names);
+    if (standing !== entry.standing) changes.set(entry.game, { standing, isOver: current.is_over, version: null });
+  }));
+  if (changes.size) store("games", readGames().map((entry) => ({ ...entry, ...changes.get(entry.game) })));
+  return changes.size > 0;
+}
+
+/** Return the standing in the words of the game's page. */
+function describeStanding({ player, opponent }, { mover, outcome, is_over: isOver }, colors) {
+  if (isOver) return { [player]: "You won", [1 - player]: "You lost" }[outcome] ?? "A draw";
+  if (mover === player) return "Your move";
+  const color = colors[mover];
+  return `${opponent === "other player" ? color[0].toUpperCase() + color.slice(1) : opponent} to move`;
 }
 
 export function forgetGame(name) {

@@ -4,7 +4,7 @@
 import { button, element, toTitle } from "./board.js";
 import { fetchCatalogue } from "./connection.js";
 import { createGame, openGame } from "./create.js";
-import { readGames } from "./games.js";
+import { readGames, refreshStandings } from "./games.js";
 import { defaultOpponent, describePlayer, hasBeaten, levelOf, storeLevel } from "./ladder.js";
 import { renderPicture } from "./picture.js";
 
@@ -18,6 +18,7 @@ export async function showHome() {
   showError("");
   catalogue = await fetchCatalogue();
   showContinued();
+  refreshStandings(catalogue).then((hasChanged) => hasChanged && showContinued());
   find("cards").replaceChildren(...Object.keys(catalogue.games).map(renderCard));
   fillFriendForm();
   import("./daily.js").then(({ showDaily }) => showDaily(find("daily-puzzle")));

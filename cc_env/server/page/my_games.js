@@ -1,12 +1,19 @@
 // The list of this browser's games.
 
 import { button, element } from "./board.js";
-import { forgetGame, readGames } from "./games.js";
+import { fetchCatalogue } from "./connection.js";
+import { createGame, openGame } from "./create.js";
+import { forgetGame, isBetweenPeople, readGames, refreshStandings } from "./games.js";
 import { describeAge, describeOpponent } from "./home.js";
 
 const root = document.getElementById("games");
 
-export function show() {
+export async function show() {
+  showList();
+  if (await refreshStandings(await fetchCatalogue())) showList();
+}
+
+function showList() {
   const games = readGames().filter(({ kind }) => kind);
   const note = "This browser keeps the list. Whoever has a link to a game may watch it; only this browser has your seat.";
   const rows = games.map(renderRow);
@@ -15,7 +22,7 @@ export function show() {
     element("p", { textContent: games.length ? note : "No games yet." }),
     element("ul", {}, ...rows),
   );
-  root.hidden = false;
+  root.hidden = location.hash !== "#/games";
 }
 
 export function hide() {
@@ -26,15 +33,27 @@ function renderRow(entry) {
   const { game, isOver, standing, at } = entry;
   const forget = button("Forget", () => {
     forgetGame(game);
-    show();
+    showList();
   }, { title: "remove the game from this list, with your seat" });
   const links = [
-    [`#/${game}`, isOver ? "Open, rematch" : "Resume"],
+    [`#/${game}`, isOver ? "Open" : "Resume"],
     [`#/${game}/review`, "Review"],
   ].slice(0, isOver ? 2 : 1).map(([href, textContent]) => element("a", { href, textContent }));
   const exported = element("a", { href: `/games/${game}.jsonl`, download: "", textContent: "Export" });
+  const isOverAgainstComputer = isOver && entry.seats?.includes("human") && !isBetweenPeople(entry);
+  const rematch = button("Rematch", () => startRematch(entry, rematch), { title: "seats swapped" });
   return element("li", {},
     element("b", { textContent: describeOpponent(entry) }),
     element("span", { textContent: `${standing} · ${describeAge(at)}` }),
-    element("span", { className: "links" }, ...links, exported, forget));
+    element("span", { className: "links" }, ...links, ...(isOverAgainstComputer ? [rematch] : []), exported, forget));
+}
+
+/** Start a game against the same computer, with the seats swapped; an error replaces the button's word. */
+async function startRematch({ kind, options, seats: [first, second] }, startButton) {
+  const seats = [second, first];
+  try {
+    openGame(await createGame({ game: kind, options, seats }, startButton), [seats.indexOf("human")]);
+  } catch (error) {
+    startButton.replaceWith(element("span", { className: "error", role: "alert", textContent: error.message }));
+  }
 }

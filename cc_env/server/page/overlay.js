@@ -5,7 +5,7 @@ import { renderShape, svgElement } from "./board.js";
 const HEAT_COLOR = "#d9480f";
 const MIN_LABELED_SHARE = 0.02;
 
-/** Draw arrows, {from, to, color, width} with cells, and a heat map, [row, column, share]. */
+/** Draw arrows, {from, to, color, width, isDashed} with cells, and a heat map, [row, column, share]. */
 export function drawOverlay(board, arrows = [], heat = []) {
   const { cell, margin } = board.setting;
   const center = (place) => board.cellOrigin(place).map((edge) => edge + margin + cell / 2);
@@ -21,7 +21,7 @@ export function drawOverlay(board, arrows = [], heat = []) {
   board.layers.arrows.replaceChildren(...[...arrows].reverse().map((arrow) => renderArrow(arrow, center, cell)), ...labels);
 }
 
-function renderArrow({ from, to, color, width }, center, cell) {
+function renderArrow({ from, to, color, width, isDashed }, center, cell) {
   const [x, y] = center(to);
   if (!from) return svgElement("circle", { cx: x, cy: y, r: cell / 2 - 6, fill: "none", stroke: color, "stroke-width": width });
   const [left, top] = center(from);
@@ -32,7 +32,7 @@ function renderArrow({ from, to, color, width }, center, cell) {
   const points = [[x, y], [baseX - dy * width, baseY + dx * width], [baseX + dy * width, baseY - dx * width]];
   const group = svgElement("g", { class: "arrow" });
   group.append(
-    svgElement("line", { x1: left, y1: top, x2: baseX, y2: baseY, stroke: color, "stroke-width": width, "stroke-linecap": "round" }),
+    svgElement("line", { x1: left, y1: top, x2: baseX, y2: baseY, stroke: color, "stroke-width": width, "stroke-linecap": "round", "stroke-dasharray": isDashed ? `${width} ${2 * width}` : "none" }),
     svgElement("polygon", { points: points.map((point) => point.join(",")).join(" "), fill: color }),
   );
   return group;

@@ -123,7 +123,7 @@ export class Panels {
   showDeclined(offer, player) {
     if (player !== this.ownSeat) this.reoffers[offer] = this.state.turns.length + TURNS_TO_REOFFER;
     this.showButtons();
-    this.showMessage(capitalize(sentence(this.names[player], "decline", `the ${offer === "take_back" ? "undo" : offer}`)));
+    this.showMessage(capitalize(sentence(this.subject(player), "decline", `the ${offer === "take_back" ? "undo" : offer}`)));
   }
 
   /** Turn the rematch button into a link to the rematch. */
@@ -149,19 +149,21 @@ export class Panels {
     return this.seats.length === 1 ? this.seats[0] : undefined;
   }
 
-  /** Return the color of a player, or "you". */
+  /** Return "you", the name of a player, or the color of one without a name. */
   subject(player) {
-    return player === this.ownSeat ? "you" : this.setting.players[player];
+    if (player === this.ownSeat) return "you";
+    const isNamed = this.state.seats[player] !== "human" || this.playerNames[player];
+    return isNamed ? this.names[player] : this.setting.players[player];
   }
 
   /** Return whose turn it is, or the result, in a few words. */
   describeStanding() {
     const { result, mover, is_person: isPerson } = this.state;
-    if (result && this.ownSeat === undefined) return capitalize(result.text.split(":")[0]);
+    if (result && this.ownSeat === undefined) return [0, 1].includes(result.outcome) ? `${capitalize(this.subject(result.outcome))} won` : "A draw";
     if (result) return { 0: "A draw", 1: "You won", "-1": "You lost" }[this.ownScore];
     if (mover === this.ownSeat) return "Your move";
     if (this.ownSeat !== undefined && !isPerson) return `${this.names[mover]} is thinking …`;
-    return `${capitalize(this.setting.players[mover])} to move`;
+    return `${capitalize(this.subject(mover))} to move`;
   }
 
   /** 1 if the only own seat has won, -1 if it has lost, otherwise 0. */
@@ -204,7 +206,7 @@ export class Panels {
     const tray = element("span", { className: "tray", title: texts.join(", "), role: "img", ariaLabel: texts.join(", ") || "nothing captured" });
     for (const [letters, className] of [[ownLetter.repeat(hand), "hand"], [captured, "captured"]]) {
       for (const letter of letters) {
-        const piece = svgElement("svg", { viewBox: `${margin} ${margin} ${cell} ${cell}`, class: className });
+        const piece = svgElement("svg", { viewBox: `${margin} ${margin} ${cell} ${cell}`, class: className, preserveAspectRatio: "xMinYMid slice" });
         piece.append(...figures[letter].map(renderShape));
         tray.append(piece);
       }
@@ -273,9 +275,8 @@ export class Panels {
     const isOwn = this.ownSeat !== undefined;
     const parts = [];
     if (result) {
-      parts.push(isOwn ? result.explanation : result.text.split(": ").slice(1).join(": "));
-      if (result.detail && result.reason !== "time") parts[0] += ` (${result.detail})`;
-      if (result.scores) parts.push(`scores ${result.scores.join(" – ")}`);
+      parts.push(this.explainResult());
+      if (result.scores) parts.push(`points: ${[0, 1].map((player) => `${this.subject(player)} ${result.scores[player]}`).join(", ")}`);
     } else {
       if (remark && !(isOwn && !this.isMine)) parts.push(remark);
       if (this.state.clocks && this.state.clocks_paused) parts.push("clocks start when both players have joined");
@@ -288,6 +289,14 @@ export class Panels {
     }
     const text = [...parts, this.notice].filter(Boolean).join(" · ");
     return text && capitalize(text);
+  }
+
+  /** Return the reason of the result, with the names of the players and the last turn. */
+  explainResult() {
+    const { result: { explanation, detail, reason }, turns } = this.state;
+    const text = explanation.replace(/\{([01])\}/g, (_, player) => this.subject(Number(player)));
+    if (/^(illegal|error)$/.test(reason)) return `${text} (${detail})`;
+    return text === explanation ? text : `${text} on turn ${turns.length}`;
   }
 
   showMessage(text, isError = false) {
@@ -313,6 +322,7 @@ export class Panels {
     if (this.state) {
       this.showSeats();
       this.showOffers();
+      find("status").textContent = this.describeStanding();
       if (this.ownSeat !== undefined && this.isAway(1 - this.ownSeat)) Panels.claimTimer = setTimeout(() => this.offerClaim(), CLAIM_DELAY_MS);
     }
     this.showInvitation();

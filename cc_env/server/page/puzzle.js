@@ -21,6 +21,7 @@ export class TaskView {
   constructor(root, task, source, { onMistake = () => {}, onSolved, onSolutionShown = () => {}, controls }) {
     Object.assign(this, { root, source, onMistake, onSolved, onSolutionShown });
     this.start = task.state;
+    this.controls = controls;
     this.mistakes = 0;
     // Whether a hint or the solution was shown.
     this.hasHelp = false;
@@ -237,6 +238,7 @@ export class TaskView {
   }
 
   finish(phase, report) {
+    for (const control of this.controls) control.disabled ||= control.matches(".until-end");
     playSound("end");
     report();
     this.setPhase(phase);
@@ -250,9 +252,9 @@ export class TaskView {
   }
 }
 
-/** Return a button of a task: an icon above a word. */
-export function control(icon, word, onClick, key) {
-  const node = button("", onClick, key ? { title: key } : {});
+/** Return a button of a task: an icon above a word; one of a class "until-end" ends with the task. */
+export function control(icon, word, onClick, key, className = "") {
+  const node = button("", onClick, { className, ...(key && { title: key }) });
   if (key) node.setAttribute("aria-keyshortcuts", key);
   node.append(element("span", { textContent: icon, ariaHidden: "true" }), word);
   return node;

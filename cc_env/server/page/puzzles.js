@@ -1,7 +1,7 @@
 // Puzzles: #/puzzles lists the games with the solver's rating and the themes, #/puzzle/KIND/NUMBER is a
 // puzzle, #/puzzle/KIND/NUMBER/THEME one of a theme, #/puzzle/KIND the next one.
 
-import { button, element, toTitle } from "./board.js";
+import { button, element, pressedLetter, toTitle } from "./board.js";
 import { fetchCatalogue, fetchJson } from "./connection.js";
 import { createGame, withProgress } from "./create.js";
 import { describeDays, puzzleAddress, renderDaily } from "./daily.js";
@@ -60,7 +60,7 @@ async function prepareHome(kind) {
       element("p", { textContent: "Every answer is proven: a correct turn works against every reply." }),
       renderDaily(daily),
       element("div", { className: "tiles" }, ...tiles),
-      element("h2", { textContent: "Themes" }), ...themes);
+      element("h2", { textContent: "Themes" }), ...themes, renderThemeNotes());
     focusHeading(heading);
     if (kind) document.getElementById(`themes-${kind}`)?.scrollIntoView();
   };
@@ -80,9 +80,14 @@ function renderTile(name, { ratings, first_rating: firstRating }, game) {
 
 function renderThemes(name, { themes }) {
   const links = Object.entries(themes).map(([theme, numbers]) =>
-    element("li", {}, element("a", { href: `#/puzzle/${name}//${encodeURIComponent(theme)}` }, theme, element("span", { textContent: ` ${numbers.length}` }))));
+    element("li", {}, element("a", { href: `#/puzzle/${name}//${encodeURIComponent(theme)}`, title: lists.theme_notes[theme] ?? "" }, theme, element("span", { textContent: ` ${numbers.length}` }))));
   const heading = element("h3", { id: `themes-${name}`, textContent: toTitle(name) });
   return element("section", { className: "themes" }, heading, element("ul", {}, ...links));
+}
+
+function renderThemeNotes() {
+  const notes = Object.entries(lists.theme_notes).flatMap(([theme, note]) => [element("dt", { textContent: theme }), element("dd", { textContent: note })]);
+  return element("details", { className: "theme-notes" }, element("summary", { textContent: "What the themes mean" }), element("dl", {}, ...notes));
 }
 
 // A puzzle
@@ -129,8 +134,8 @@ class PuzzleView {
       onSolved: () => this.showSolved(date),
       onSolutionShown: () => this.showFailed(),
       controls: [
-        control("?", "Hint", () => this.hint(), "h"), control("✓", "Solution", () => this.task.showSolution()),
-        control("»", "Skip", () => this.next(), "n"), control("⇅", "Flip", () => this.flip(), "f"),
+        control("?", "Hint", () => this.hint(), "h", "until-end"), control("✓", "Solution", () => this.task.showSolution(), "", "until-end"),
+        control("»", "Skip", () => this.next(), "n", "until-end"), control("⇅", "Flip", () => this.flip(), "f"),
       ],
     });
   }
@@ -213,7 +218,7 @@ class PuzzleView {
 document.addEventListener("keydown", (event) => {
   if (!view || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
   const isControl = /INPUT|SELECT|TEXTAREA|BUTTON|SUMMARY|A/.test(event.target.tagName);
-  const name = KEYS[event.key];
+  const name = KEYS[event.key === " " ? " " : pressedLetter(event)];
   if (!name || (event.key === " " && (isControl || !view.task.isOver))) return;
   event.preventDefault();
   view[name]();

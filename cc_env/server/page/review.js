@@ -1,7 +1,7 @@
 // The review of a game: a graph with its turning points, at most three moments to try again, and the
 // turns with marks. The server computes it turn by turn and chooses the moments and their reasons.
 
-import { Board, button, element, toTitle } from "./board.js";
+import { Board, button, element, pressedLetter, toTitle } from "./board.js";
 import { fetchJson } from "./connection.js";
 import { drawGauge, drawGraph } from "./graph.js";
 import { describePlayer } from "./ladder.js";
@@ -94,7 +94,7 @@ class ReviewView {
       summary: element("p", { className: "summary", role: "status" }),
       moments: element("div", { className: "moments" }),
       turns: element("ol", { className: "review-turns", tabIndex: 0, ariaLabel: "Turns" }),
-      legend: element("p", { className: "legend", textContent: Object.entries(MARKS).map((entry) => entry.join(" ")).join(" · ") }),
+      legend: element("p", { className: "legend", textContent: Object.entries(MARKS).map((entry) => entry.join("\u00a0").replaceAll(" ", "\u00a0")).join(" · ") }),
     };
     const steps = [["first", "«", "First position"], ["back", "‹", "Back"], ["forward", "›", "Forward"], ["last", "»", "Last position"], ["flip", "Flip", "Flip"]]
       .map(([name, text, label]) => button(text, () => this.step(name), { ariaLabel: label }));
@@ -157,7 +157,7 @@ class ReviewView {
     const { accuracies } = this.summary;
     const known = [0, 1].filter((player) => accuracies[player]);
     const ordered = this.seats[0] === 1 && this.seats.length === 1 ? known.reverse() : known;
-    const parts = ordered.map((player) => `${this.name(player)} ${accuracies[player].percent} %`);
+    const parts = ordered.map((player) => `${this.name(player)} ${accuracies[player].percent}\u00a0%`);
     const isExact = known.length > 0 && known.every((player) => accuracies[player].is_exact);
     return parts.length ? `${isExact ? "Exact accuracy" : "Accuracy"}: ${parts.join(" · ")}` : "No turn could be graded";
   }
@@ -239,7 +239,7 @@ class ReviewView {
   retry(index) {
     const { moments } = this.summary;
     const { turn, text, sign, change, state, solution } = moments[index];
-    const showButton = control("✓", "Show", () => this.task.showSolution());
+    const showButton = control("✓", "Show", () => this.task.showSolution(), "", "until-end");
     showButton.disabled = true;
     const next = () => (moments[index + 1] ? this.retry(index + 1) : this.leaveMoment());
     const finish = (text) => () => this.task.showCard(text,
@@ -256,7 +256,7 @@ class ReviewView {
       onSolved: finish("Correct"),
       onSolutionShown: finish(`The best turn was ${solution.text}`),
       controls: [
-        control("?", "Hint", () => this.task.hint(), "h"), showButton, control("»", "Next", next, "n"),
+        control("?", "Hint", () => this.task.hint(), "h", "until-end"), showButton, control("»", "Next", next, "n"),
         control("⇅", "Flip", () => this.task.flip(), "f"), control("←", "Back", () => this.leaveMoment(), "Escape"),
       ],
     });
@@ -276,11 +276,12 @@ class ReviewView {
 document.addEventListener("keydown", (event) => {
   if (!view || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
   if (/INPUT|SELECT|TEXTAREA/.test(event.target.tagName)) return;
+  const key = event.key.length === 1 ? pressedLetter(event) : event.key;
   if (view.task) {
-    const node = [...root.querySelectorAll("[aria-keyshortcuts]")].find((node) => node.getAttribute("aria-keyshortcuts") === event.key);
+    const node = [...root.querySelectorAll("[aria-keyshortcuts]")].find((node) => node.getAttribute("aria-keyshortcuts") === key);
     node?.click();
-  } else if (SHORTCUTS[event.key]) {
+  } else if (SHORTCUTS[key]) {
     event.preventDefault();
-    view.step(SHORTCUTS[event.key]);
+    view.step(SHORTCUTS[key]);
   }
 });

@@ -1,30 +1,54 @@
-// Settings that the browser stores: coordinates, sounds, and the name that other players see.
+// Settings that the browser stores: coordinates, sounds, threats, and the name that other players see.
 
 import { readStored, store } from "./storage.js";
 
-const DEFAULTS = { coordinates: true, sounds: false };
+const DEFAULTS = { coordinates: true, sounds: false, threats: false };
 // Frequencies in hertz, played one after the other.
 const TONES = { move: [523], capture: [392, 262], end: [392, 523, 659] };
 const TONE_SECONDS = 0.12;
 const VOLUME = 0.15;
 let audioContext = null;
 
-const isOn = (name) => readStored(name) ?? DEFAULTS[name];
+export const isOn = (name) => readStored(name) ?? DEFAULTS[name];
 
 function showCoordinates() {
   document.documentElement.classList.toggle("no-coordinates", !isOn("coordinates"));
 }
 
-for (const name of Object.keys(DEFAULTS)) {
-  const input = document.querySelector(`#settings [name=${name}]`);
+for (const name of ["coordinates", "threats"]) {
+  const input = document.querySelector(`[name=${name}]`);
   input.checked = isOn(name);
   input.addEventListener("change", () => {
     store(name, input.checked);
     showCoordinates();
-    if (name === "sounds") playSound("move");
   });
 }
+
+const soundButton = document.getElementById("sound");
+
+function showSound() {
+  soundButton.ariaPressed = isOn("sounds");
+  soundButton.title = isOn("sounds") ? "Sounds are on" : "Sounds are off";
+}
+
+soundButton.addEventListener("click", () => {
+  store("sounds", !isOn("sounds"));
+  showSound();
+  playSound("move");
+});
+showSound();
 showCoordinates();
+
+// A click elsewhere, Escape, or moving the focus elsewhere closes the settings.
+const settings = document.getElementById("settings");
+const close = () => (settings.open = false);
+document.addEventListener("pointerdown", (event) => settings.contains(event.target) || close());
+settings.addEventListener("focusout", ({ relatedTarget }) => relatedTarget && !settings.contains(relatedTarget) && close());
+settings.addEventListener("keydown", (event) => {
+  if (event.key !== "Escape") return;
+  close();
+  settings.querySelector("summary").focus();
+});
 
 const nameInput = document.querySelector("#settings [name=player]");
 

@@ -58,15 +58,55 @@ function selectLevel() {
 }
 
 async function submit() {
-  errorElement.textContent = "";
+  showError(null);
   try {
     const request = formRequest();
     const created = await createGame(request, form.querySelector("button.main"));
     storeLevel(request.game, Math.max(...request.seats.map(levelOf)));
     openGame(created, ownSeats(created.tokens));
   } catch (error) {
-    errorElement.textContent = error.message;
+    showError(error);
+  }
+}
+
+/** Show an error below the field that it names, by default below the form; after a submission focus the field. */
+function showError(error, isSubmission = true) {
+  form.querySelector("[aria-invalid]")?.removeAttribute("aria-invalid");
+  form.append(errorElement, form.querySelector(":scope > a[href='#/analyze']"));
+  errorElement.textContent = error ? describeError(error) : "";
+  if (!error) return;
+  const field = findField(error);
+  if (!field) {
     errorElement.scrollIntoView({ block: "nearest" });
+    return;
+  }
+  field.setAttribute("aria-invalid", "true");
+  field.setAttribute("aria-errormessage", errorElement.id);
+  (field.closest("label") ?? field).after(errorElement);
+  if (isSubmission) field.focus();
+}
+
+/** Return a field with an error: that of a FieldError, an option, the position or a player. */
+function findField({ name, message }) {
+  const [, option] = message.match(/(\w+)=/) ?? [];
+  if (form.elements[name]) return form.elements[name];
+  if (form.elements[`option.${option}`]) return form.elements[`option.${option}`];
+  if (message.includes("position")) return form.elements.start;
+  const custom = [0, 1].filter((seat) => !form.elements[`spec${seat}`].hidden);
+  return /player|option/.test(message) ? form.elements[`spec${custom[0]}`] : undefined;
+}
+
+/** Return a message in words, without the name of the game. */
+function describeError({ message }) {
+  const text = message.replace(/^\w+: /, "").replace(/^(\w+)=(.+?); expected: /, (_, name, value) => `${toTitle(name)} cannot be ${value}; expected: `);
+  return text[0].toUpperCase() + text.slice(1);
+}
+
+/** An error of a field of the form. */
+class FieldError extends Error {
+  constructor(name, message) {
+    super(message);
+    this.name = name;
   }
 }
 
@@ -91,7 +131,7 @@ function showGame() {
   form.elements.start.value = "";
   document.getElementById("lessons-link").href = `#/learn/${form.elements.game.value}`;
   const game = catalogue.games[form.elements.game.value];
-  const options = Object.entries(game.options).map(([name, value]) => renderOptionField(name, value, game.values[name]));
+  const options = Object.entries(game.options).map(([name, value]) => renderOptionField(name, value, game.values[name], game.option_notes[name]));
   document.getElementById("options").replaceChildren(element("legend", {}, "Options"), ...options);
   const seats = game.names.map((name, seat) => {
     const select = element("select", { name: `seat${seat}` });
@@ -114,10 +154,10 @@ async function updatePlayers() {
   const body = { game: game.value, options: readOptions(form), start: start.value.trim() || null };
   try {
     const { players, rungs, mover } = await fetchJson("/players", body, playersRequest.signal);
-    errorElement.textContent = "";
+    showError(null);
     showSeats({ ...catalogue.games[game.value], players, rungs, mover });
   } catch (error) {
-    if (error.name !== "AbortError") errorElement.textContent = error.message;
+    if (error.name !== "AbortError") showError(error, false);
   }
 }
 
@@ -164,19 +204,26 @@ export function readOptions(form) {
   return options;
 }
 
-/** Return the field of an option: a select for a boolean or a list of values, else a text input. */
-export function renderOptionField(name, value, values) {
-  const label = toTitle(name);
+/** Return the field of an option, a select for a boolean or a list of values, else a text input, with a note. */
+export function renderOptionField(name, value, values, note) {
+  const id = `note-${name}`;
+  const text = note ? [element("small", { id, textContent: note })] : [];
+  const field = renderInput(name, value, values);
+  if (note) field.setAttribute("aria-describedby", id);
+  return element("div", { className: "option" }, element("label", {}, toTitle(name), field), ...text);
+}
+
+/** Return the input of an option. */
+function renderInput(name, value, values) {
   const choices = typeof value === "boolean" ? [["False", "no"], ["True", "yes"]]
     : values?.map((value) => [String(value), String(value).replaceAll("_", " ")]);
   if (choices) {
     const select = element("select", { name: `option.${name}` }, ...choices.map(([value, text]) => renderOption(value, text)));
     select.value = typeof value === "boolean" ? (value ? "True" : "False") : String(value);
-    return element("label", {}, label, select);
+    return select;
   }
   const text = value === null ? "" : String(value);
-  const input = element("input", { name: `option.${name}`, value: text, placeholder: "default", autocomplete: "off" });
-  return element("label", {}, label, input);
+  return element("input", { name: `option.${name}`, value: text, placeholder: "default", autocomplete: "off" });
 }
 
 /** Return a number of minutes, with a decimal point or comma, in seconds. */
@@ -185,21 +232,24 @@ function parseMinutes(text) {
   const seconds = 60 * Number(text.replace(",", "."));
   if (seconds >= min && seconds <= max) return seconds;
   const range = `${Math.ceil(100 * min / 60) / 100} to ${max / 60}`;
-  throw new Error(`invalid minutes '${text}'; expected ${range}, such as 5 or 2.5`);
+  throw new FieldError("minutes", `invalid minutes '${text}'; expected ${range}, such as 5 or 2.5`);
 }
 
 /** Return the seconds that are added after each turn. */
 function parseIncrement(text) {
   const seconds = Number(text.replace(",", "."));
   if (seconds >= 0 && seconds <= catalogue.increment) return seconds;
-  throw new Error(`invalid seconds '${text}'; expected 0 to ${catalogue.increment}`);
+  throw new FieldError("increment", `invalid seconds '${text}'; expected 0 to ${catalogue.increment}`);
 }
 
 function formRequest() {
   const values = selectedSeats();
   const seats = values.map((value, seat) => {
     if (value === "you" || value === "friend") return catalogue.human;
-    return value === "other" ? form.elements[`spec${seat}`].value.trim() : value;
+    if (value !== "other") return value;
+    const spec = form.elements[`spec${seat}`].value.trim();
+    if (!spec) throw new FieldError(`spec${seat}`, "name a player, such as minimax:seconds=2");
+    return spec;
   });
   const minutes = form.elements.minutes.value.trim();
   return {
