@@ -103,6 +103,7 @@ class Lobby:
         self._hinted_rooms: set[Room] = set()
         # None if games are not prepared.
         self._preparations: Preparations | None = None
+        self._prepared_catalogue: asyncio.Task[dict[str, object]] | None = None
 
     def close(self) -> None:
         """Cancel all work and unlock the folder."""
@@ -152,7 +153,17 @@ class Lobby:
         """
         load_game = partial(self.run_in_background, "", play_first_turn)
         self._preparations = Preparations(self._run_preparation, load_game)
-        self._start_task(self._preparations.prepare_all())
+        self._start_task(self._prepare_all(self._preparations))
+
+    async def _prepare_all(self, preparations: Preparations) -> None:
+        """Prepare the home page before the games."""
+        self._prepared_catalogue = asyncio.create_task(self.run_in_worker("", _catalogue))
+        try:
+            await asyncio.shield(self._prepared_catalogue)
+        except CcEnvError as error:
+            _log.warning("the home page is not prepared: %s", error)
+            self._prepared_catalogue = None
+        await preparations.prepare_all()
 
     async def _run_preparation(self, job: Job[None]) -> None:
         """Run a job in a worker of searches, so that these have loaded what it compiles.
@@ -267,7 +278,9 @@ class Lobby:
         """Return the games with their options and players, and the limits of clocks."""
         clock = [MIN_CLOCK_SECONDS, self.limits.clock_seconds]
         limits = {"clock": clock, "increment": MAX_INCREMENT_SECONDS}
-        return {**await self.run_in_worker("", _catalogue), **limits}
+        if self._prepared_catalogue is None:
+            return {**await self.run_in_worker("", _catalogue), **limits}
+        return {**await asyncio.shield(self._prepared_catalogue), **limits}
 
     # Work of players
 

@@ -26,6 +26,18 @@ def card(page, title):
     return page.locator(".card", has=page.locator(f'h2:text-is("{title}")'))
 
 
+def test_server_that_is_not_ready_is_waited_for_with_a_notice(address, open_pages):
+    page = open_pages(address, reusable=False)
+    requests = []
+    page.route("**/catalogue", lambda route: requests.append(route))
+    page.goto(address)
+    page.wait_for_selector("#setting-up:not([hidden])")
+    assert page.is_hidden("#home")
+    requests[0].continue_()
+    page.wait_for_selector(".card")
+    assert page.is_hidden("#setting-up")
+
+
 def test_one_click_starts_a_game_against_the_ladder(open_home):
     page = open_home()
     assert page.locator("#cards .card").count() == len(GAMES)

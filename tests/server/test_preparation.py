@@ -3,9 +3,12 @@
 import asyncio
 import threading
 
+import pytest
+
 from cc_env.registry.catalogue import GAMES
+from cc_env.server import lobby as lobby_module
 from cc_env.server import preparation, puzzle_api
-from cc_env.server.limits import ServerLimits
+from cc_env.server.limits import BusyError, ServerLimits
 from cc_env.server.lobby import Lobby
 from cc_env.server.preparation import Preparations
 from cc_env.server.storage import GameFolder
@@ -130,3 +133,27 @@ def test_preparation_of_an_unknown_game_is_not_found(serving):
     client = serving()
     assert client.get("/preparation/ludo").status_code == 404
     assert client.get("/preparation/morris").json() == {"elapsed": 0, "expected": 0}
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_catalogue_is_prepared_once(tmp_path, monkeypatch, fails):
+    """If that fails, the next request computes it."""
+    calls, messages = [], []
+
+    def compute():
+        calls.append(0)
+        if fails and len(calls) == 1:
+            raise BusyError("no worker")
+        return {"games": len(calls)}
+
+    async def request(lobby):
+        work = lobby._prepare_all(lobby._preparations)
+        lobby.compiled.set()
+        await work
+        catalogues = [await lobby.catalogue() for _ in range(2)]
+        assert [each["games"] for each in catalogues] == ([2, 3] if fails else [1, 1])
+
+    monkeypatch.setattr(lobby_module, "_catalogue", compute)
+    monkeypatch.setattr(lobby_module._log, "warning", lambda *args: messages.append(args))
+    run_prepared(request, tmp_path)
+    assert len(messages) == fails

@@ -9,6 +9,8 @@ import { defaultOpponent, describePlayer, hasBeaten, levelOf, storeLevel } from 
 import { renderPicture } from "./picture.js";
 
 const MAX_CONTINUED_GAMES = 4;
+// Time without an answer of a server that has just been started, until the page says so.
+const NOTICE_MILLISECONDS = 500;
 
 const find = (id) => document.getElementById(id);
 const friendForm = find("friend");
@@ -16,7 +18,13 @@ let catalogue = null;
 
 export async function showHome() {
   showError("");
-  catalogue = await fetchCatalogue();
+  const notice = setTimeout(() => (find("setting-up").hidden = false), NOTICE_MILLISECONDS);
+  try {
+    catalogue = await fetchCatalogue();
+  } finally {
+    clearTimeout(notice);
+    find("setting-up").hidden = true;
+  }
   showContinued();
   refreshStandings(catalogue).then((hasChanged) => hasChanged && showContinued());
   find("cards").replaceChildren(...Object.keys(catalogue.games).map(renderCard));
