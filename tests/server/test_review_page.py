@@ -82,14 +82,14 @@ def play(page, text):
 def test_review_shows_turns_marks_and_moments(open_review):
     page = open_review()
     # The reply is forced, and both values of the mistake are proven.
-    assert page.text_content("#review .summary") == "Exact accuracy: You 0 %"
+    assert page.text_content("#review .summary") == "Exact accuracy: You 0\N{NO-BREAK SPACE}%"
     moment = page.locator(".moment")
     assert moment.count() == 1
     assert moment.locator(".title").text_content() == f"Turn 1: {readable(MISTAKE)}??"
     assert moment.locator("p").all_text_contents()[1]
     assert page.locator(".review-turns .sign.blunder").count() >= 1
     assert page.locator("#review .graph .mistake").count() >= 1
-    assert page.text_content(".legend").startswith("?! doubtful")
+    assert page.text_content(".legend").startswith("?!\N{NO-BREAK SPACE}doubtful")
     page.keyboard.press("Home")
     page.wait_for_selector("#review[data-position='0']")
     page.keyboard.press("ArrowRight")
@@ -143,6 +143,8 @@ def test_analysis_opens_at_the_turn_with_the_same_side_up(open_review):
     page.wait_for_selector("#analysis[data-decisions='0']")
     page.select_option("#seconds", "0")
     assert page.inner_html("#analysis-board .pieces") == pieces
+    title = page.text_content("#analysis-title")
+    assert title.startswith("You (black) – Pebble (white) · Pebble won: you resigned")
     page.click("#analysis-title >> text=Review")
     # The game has not changed: the review is not computed again.
     page.wait_for_selector("#review[data-phase=complete] .moment")

@@ -4,7 +4,7 @@
 import { Board, button, element, pressedLetter, toTitle } from "./board.js";
 import { fetchCatalogue, fetchJson } from "./connection.js";
 import { MARK_COLORS, drawGauge, drawGraph } from "./graph.js";
-import { levelOf } from "./ladder.js";
+import { describePlayer, levelOf } from "./ladder.js";
 import { drawOverlay } from "./overlay.js";
 import { playerSpecs, readOptions, renderOptionField } from "./start.js";
 import { readStored, store } from "./storage.js";
@@ -83,7 +83,7 @@ class AnalysisView {
   constructor(data, saved, room) {
     const { game, options, start, setting, seats, players, analysts, result, turns } = data;
     // A served game is not saved.
-    Object.assign(this, { data, setting, room, start: { game, options, start }, partialTurn: [], isSaved: !room });
+    Object.assign(this, { data, setting, room, seats, start: { game, options, start }, partialTurn: [], isSaved: !room });
     this.root = this.current = new Node();
     // Responses of the server by path and request.
     this.responses = new Map();
@@ -114,10 +114,19 @@ class AnalysisView {
     store(STORAGE_KEY, { start, players, result, tree: this.root.children }, "sessionStorage");
   }
 
+  /** Return "you", the name of a player, or the color of a person without one. */
+  playerName(seat) {
+    const spec = this.players[seat];
+    if (this.seats.length === 1 && this.seats[0] === seat) return "you";
+    return spec === "human" ? this.setting.players[seat] : describePlayer(spec, this.setting.rungs).split(", ")[0];
+  }
+
   showTitle() {
     const { games, index } = this.data;
-    const names = this.setting.players.map((color, seat) => `${this.players[seat]} (${color})`);
-    find("analysis-title").textContent = [this.players.some(Boolean) && names.join(" – "), this.result].filter(Boolean).join(" · ");
+    const names = this.setting.players.map((color, seat) => (this.players[seat] === color ? color : `${this.playerName(seat)} (${color})`));
+    const result = this.result.replace(/\{([01])\}/g, (_, seat) => this.playerName(Number(seat)));
+    const parts = [this.players.some(Boolean) && names.join(" – "), result].filter(Boolean);
+    find("analysis-title").textContent = parts.map((text) => (this.room ? text[0].toUpperCase() + text.slice(1) : text)).join(" · ");
     if (this.room) find("analysis-title").append(" · ", element("a", { href: `#/${this.room}/review`, textContent: "Review" }));
     find("game-select").parentNode.hidden = games.length < 2;
     find("game-select").replaceChildren(...games.map((title, value) => element("option", { value, textContent: title })));
