@@ -166,13 +166,17 @@ class Lobby:
         await preparations.prepare_all()
 
     async def _run_preparation(self, job: Job[None]) -> None:
-        """Run a job in a worker of searches, so that these have loaded what it compiles.
-
-        It takes no slot of searches or analyses.
-        """
+        """Run a job that compiles, without a slot of searches or analyses."""
         await self._preparation_slots.acquire("")
-        release = self._preparation_slots.release
-        await self._run_in_slot(release, self._search_workers.run, job)
+        await self._run_in_slot(self._preparation_slots.release, self._prepare_workers, job)
+
+    def _prepare_workers(self, job: Job[None]) -> None:
+        """Run a job that compiles, then once more in a worker of searches, which loads the code.
+
+        The next search takes this worker, even while another preparation compiles.
+        """
+        self._background_workers.run(job)
+        self._search_workers.run(job)
 
     async def prepare(self, name: str, part: str) -> None:
         """Wait until a part of a game is prepared, if games are prepared."""
