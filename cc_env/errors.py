@@ -7,7 +7,7 @@ import math
 import operator
 import os
 import re
-from collections.abc import Collection, Hashable, Iterable
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from difflib import get_close_matches
 from typing import cast
 
@@ -261,6 +261,14 @@ def check_names(owner: str, kind: str, names: Iterable[object], valid: Collectio
     if unknown := [str(name)[:_MAX_VALUE_LENGTH] for name in names if name not in valid]:
         valid_text = format_list(valid) or "none"
         raise UnknownOption(f"{owner} has no {kind} {format_list(unknown)}; it has: {valid_text}")
+
+
+def check_fields(entry: object, names: Iterable[str]) -> None:
+    """Raise BadRecord unless the value of a JSON text is an object with these fields."""
+    if not isinstance(entry, Mapping):
+        raise BadRecord(f"{entry!r:.80}; expected: an object")
+    if missing := [name for name in names if name not in entry]:
+        raise BadRecord(f"it has no {format_list(missing)}")
 
 
 def format_list(items: Iterable[object], limit: int = 12) -> str:

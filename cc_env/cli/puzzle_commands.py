@@ -19,11 +19,13 @@ from cc_env.output import Terminal, make_number_table
 from cc_env.play.puzzle_console import PuzzleConsole
 from cc_env.play.terminal import line_reader
 from cc_env.puzzles.judge import check_puzzle
+from cc_env.puzzles.proof import check_proof
 from cc_env.puzzles.puzzle import (
     PEOPLE,
     SHIPPED,
     SUFFIX,
     Puzzle,
+    puzzle_path,
     read_puzzles,
     shipped_puzzles,
 )
@@ -70,7 +72,10 @@ def puzzle(
         rng = np.random.default_rng(secrets.randbelow(2**31) if seed is None else seed)
         rng.shuffle(selected)
     if not selected:
-        raise BadOption(f"no such puzzle; there are {len(puzzles)}, with other themes or turns")
+        valid_turns = ", ".join(f"{each}" for each in sorted({entry.turns for entry in puzzles}))
+        raise BadOption(
+            f"no such puzzle; the numbers are 1 to {len(puzzles)}, the turns {valid_turns}"
+        )
     PuzzleConsole(game, selected, console, line_reader()).run()
 
 
@@ -100,9 +105,9 @@ def measure_solve_rate(
             print_solved_tasks(spec, tasks, seed, workers)
         return
     game = make_game(game_name, **game_options(option, size, game_name))
-    puzzles = _puzzles(game, file)
+    puzzles = _puzzles(game, file, check=check)
     if check:
-        _check(game, puzzles)
+        _report_valid(puzzles)
     rates = {spec: solve_rate(spec, game, puzzles, seed=seed, workers=workers) for spec in player}
     for spec, rate in rates.items():
         table = make_number_table(spec, "puzzles", "solved", "95 %")
@@ -118,19 +123,13 @@ def measure_solve_rate(
         console.print_table(table)
 
 
-def _check(game: Game, puzzles: Sequence[Puzzle]) -> None:
-    """Check puzzles; raise BadRecord, with the number, for the first invalid one."""
-    seen: dict[Position, int] = {}
+def _report_valid(puzzles: Sequence[Puzzle]) -> None:
+    """Print that checked puzzles are valid; raise BadRecord if a position occurs twice."""
+    numbers: dict[Position, int] = {}
     for entry in puzzles:
-        try:
-            check_puzzle(game, entry)
-        except BadRecord as error:
-            raise BadRecord(f"puzzle {entry.number}: {error}") from None
-        if entry.position in seen:
-            raise BadRecord(
-                f"puzzle {entry.number}: the position is that of {seen[entry.position]}"
-            )
-        seen[entry.position] = entry.number
+        first = numbers.setdefault(entry.position, entry.number)
+        if first != entry.number:
+            raise BadRecord(f"puzzle {entry.number}: the position is that of {first}")
     console.print(f"all {len(puzzles)} proofs are valid")
 
 
@@ -139,24 +138,22 @@ def _add_row(table: Table, name: str, rate: SolveRate) -> None:
     table.add_row(name, f"{len(rate.results)}", f"{share:.0f} %", f"{low:.0f} to {high:.0f} %")
 
 
-def _puzzles(game: Game, file: Path | None) -> list[Puzzle]:
+def _puzzles(game: Game, file: Path | None, *, check: bool = False) -> list[Puzzle]:
     """Return the puzzles of a file, by default the shipped ones.
 
-    Raises UnknownOption if the game has none, BadRecord for an invalid file or a puzzle without a
-    proof.
+    The proofs of a file are checked; with `check` also the shipped ones, and whether solutions and
+    numbers of turns are right. Raises UnknownOption if the game has no puzzles, BadRecord, with the
+    line, for an invalid file.
     """
-    if file is not None:
-        puzzles = read_puzzles(file, game)
-        if not puzzles:
-            raise BadRecord(f"{file}: there are no puzzles")
-        for entry in puzzles:
-            if not entry.proof:
-                raise BadRecord(f"{file}: puzzle {entry.number} has no proof")
-        return puzzles
-    puzzles = shipped_puzzles(game)
-    if not puzzles:
+    path = file or puzzle_path(SHIPPED, game, PEOPLE)
+    if file is None and not path.exists():
         games = describe_games(path.name.split(".")[0] for path in SHIPPED.glob(_PEOPLE_FILES))
         raise UnknownOption(
             f"there are no puzzles of {describe_game(game)}; there are puzzles of: {games}"
         )
+    if file is None and not check:
+        return shipped_puzzles(game)
+    puzzles = read_puzzles(path, game, check_puzzle if check else check_proof)
+    if not puzzles:
+        raise BadRecord(f"{path}: there are no puzzles")
     return puzzles

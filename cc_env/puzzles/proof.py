@@ -17,6 +17,8 @@ from cc_env.puzzles.puzzle import CAPTURE, Puzzle
 
 def check_proof(game: Game, puzzle: Puzzle) -> None:
     """Raise BadRecord unless the proof is valid, and begins with one of the solutions."""
+    if not puzzle.proof:
+        raise BadRecord("the proof is missing")
     checker = _Checker(game, puzzle)
     checker.visit(puzzle.position, puzzle.turns)
     checker.finish()

@@ -17,14 +17,14 @@ wins on solved boards of which alpha-beta misses the only first turn.
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from cc_env.core.game import Game, Turn
 from cc_env.core.rules import ONGOING, Position
-from cc_env.errors import BadRecord, CcEnvError, check_integer, check_name
+from cc_env.errors import BadRecord, CcEnvError, check_fields, check_integer, check_name
 from cc_env.files import read_lines
 from cc_env.registry.catalogue import file_stem
 
@@ -118,15 +118,19 @@ def write_lines(puzzles: Iterable[Puzzle], game: Game) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def read_puzzles(path: Path, game: Game) -> list[Puzzle]:
+def read_puzzles(
+    path: Path, game: Game, check: Callable[[Game, Puzzle], None] = lambda game, puzzle: None
+) -> list[Puzzle]:
     """Return the puzzles of a file; raise BadRecord, with the line, for an invalid one.
 
-    Proofs are not checked; see `cc_env.puzzles.proof.check_proof`.
+    `check` raises BadRecord for an invalid puzzle. By default, proofs are not checked; see
+    `cc_env.puzzles.proof.check_proof` and `cc_env.puzzles.judge.check_puzzle`.
     """
     puzzles: list[Puzzle] = []
     for line_number, line in read_lines(path):
         try:
             puzzle = parse_puzzle(json.loads(line), game)
+            check(game, puzzle)
         except (ValueError, KeyError, TypeError, RecursionError, CcEnvError) as error:
             raise BadRecord(f"{path}, line {line_number}: {error!s:.300}") from error
         puzzles.append(replace(puzzle, number=len(puzzles) + 1))
@@ -134,9 +138,8 @@ def read_puzzles(path: Path, game: Game) -> list[Puzzle]:
 
 
 def parse_puzzle(entry: Any, game: Game) -> Puzzle:
-    """Return the puzzle in a line; raise ValueError, KeyError or TypeError if it is invalid."""
-    if not isinstance(entry, Mapping):
-        raise BadRecord(f"{entry!r:.80}; expected: an object")
+    """Return the puzzle in a line; raise ValueError or TypeError if it is invalid."""
+    check_fields(entry, ("position", "task", "turns", "solutions"))
     position = game.from_text(entry["position"])
     if game.outcome(position) != ONGOING or game.mid_turn(position):
         raise BadRecord("the position is not at the beginning of a turn")

@@ -14,7 +14,7 @@ prompt    the whole text for a model: the rules, the position and the question; 
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -22,7 +22,14 @@ from typing import Any
 
 from cc_env.core.game import Game
 from cc_env.core.rules import ONGOING, Position
-from cc_env.errors import BadOption, BadRecord, CcEnvError, IllegalAction, check_name
+from cc_env.errors import (
+    BadOption,
+    BadRecord,
+    CcEnvError,
+    IllegalAction,
+    check_fields,
+    check_name,
+)
 from cc_env.files import read_lines
 from cc_env.games.factory import make_game
 from cc_env.registry.import_allowlist import untrusted_names
@@ -33,6 +40,8 @@ from cc_env.text.turns import find_turn, tagged_text
 PUZZLE, LEGAL, BOARD, WINNER = KINDS = "puzzle", "legal", "board", "winner"
 TRAIN, TEST = SPLITS = "train", "test"
 
+# Of a line, without the prompt.
+_FIELDS = "kind", "game", "options", "position", "question", "key", "split"
 # Commas between turns; those within one, as in 0,0-2,2, stand between digits.
 _SEPARATOR = re.compile(r"[;\n]|,\s+|,(?!\d)")
 
@@ -153,8 +162,7 @@ def read_tasks(path: Path) -> Iterator[Task]:
 
 def _parse(entry: Any) -> Task:
     """Return a task; raise ValueError, KeyError or TypeError if it is invalid."""
-    if not isinstance(entry, Mapping):
-        raise BadRecord(f"{entry!r:.80}; expected: an object")
+    check_fields(entry, _FIELDS)
     game = _make_game(json.dumps([entry["game"], entry["options"]]))
     question, key = entry["question"], entry["key"]
     position = game.from_text(entry["position"])

@@ -242,6 +242,14 @@ def test_invalid_line_is_rejected_with_its_number(tmp_path, change, expected):
     assert expected in str(refused.value)
 
 
+@pytest.mark.parametrize("name", ["position", "task", "turns", "solutions"])
+def test_line_without_a_field_is_rejected(tmp_path, name):
+    path = tmp_path / "puzzles.jsonl"
+    path.write_text(json.dumps({key: value for key, value in LINE.items() if key != name}))
+    with pytest.raises(BadRecord, match=rf"puzzles\.jsonl, line 1: it has no {name}"):
+        read_puzzles(path, GAME)
+
+
 # The terminal
 
 
@@ -302,7 +310,7 @@ def test_puzzles_are_selected_by_theme_and_turns(monkeypatch):
     ("arguments", "expected"),
     [
         (["--theme", "luck"], "luck"),
-        (["--turns", 40], "no such puzzle"),
+        (["--turns", 40], "no such puzzle; the numbers are 1 to 330, the turns 2, 3, 4, 5"),
         (
             ["--size", 4],
             "there are no puzzles of capture_conquer with size=4; there are puzzles of: cannon, ",
@@ -324,21 +332,45 @@ def test_solve_rate_command_checks_proofs_and_prints_groups(tmp_path):
     assert "theme " in output
 
 
+@pytest.fixture
+def altered_file(tmp_path):
+    """Return a function that writes a file whose second puzzle is altered."""
+
+    def write(change):
+        path = tmp_path / "few.jsonl"
+        puzzle = next(p for p in PUZZLES[1:] if len(p.solutions) == 2 and p.turns == 2)
+        path.write_text(write_lines([PUZZLES[0], change(puzzle)], GAME))
+        return path
+
+    return write
+
+
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
-        (lambda p: replace(p, proof=(9999, *p.proof)), "puzzle 2: the proof has the turn 9999"),
-        (lambda p: replace(p, solutions=p.solutions[:1]), "puzzle 2: the solutions are: "),
-        (lambda p: replace(p, turns=p.turns + 1), "puzzle 2: turns=3: fewer suffice"),
-        (lambda p: PUZZLES[0], "puzzle 2: the position is that of 1"),
-        (lambda p: replace(p, proof=()), "puzzle 2 has no proof"),
+        (lambda p: replace(p, proof=(9999, *p.proof)), "line 2: the proof has the turn 9999"),
+        (lambda p: replace(p, proof=p.proof[:-1]), "line 2: the proof has no turn in '"),
+        (lambda p: replace(p, proof=()), "line 2: the proof is missing"),
     ],
 )
-def test_check_names_the_first_invalid_puzzle(tmp_path, change, expected):
-    path = tmp_path / "few.jsonl"
-    puzzle = next(p for p in PUZZLES[1:] if len(p.solutions) == 2 and p.turns == 2)
-    path.write_text(write_lines([PUZZLES[0], change(puzzle)], GAME))
-    command = "solve-rate", "greedy", "--file", path, "--check"
+@pytest.mark.parametrize("command", [("solve-rate", "greedy"), ("puzzle",)])
+def test_file_with_an_altered_proof_is_rejected(altered_file, command, change, expected):
+    path = altered_file(change)
+    output = command_line(main, *command, "--file", path, status=2, columns=300)
+    assert f"{path}, {expected}" in output
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (lambda p: replace(p, proof=(9999, *p.proof)), "line 2: the proof has the turn 9999"),
+        (lambda p: replace(p, solutions=p.solutions[:1]), "line 2: the solutions are: "),
+        (lambda p: replace(p, turns=p.turns + 1), "line 2: turns=3: fewer suffice"),
+        (lambda p: PUZZLES[0], "puzzle 2: the position is that of 1"),
+    ],
+)
+def test_check_names_the_first_invalid_puzzle(altered_file, change, expected):
+    command = "solve-rate", "greedy", "--file", altered_file(change), "--check"
     assert expected in command_line(main, *command, status=2, columns=300)
 
 

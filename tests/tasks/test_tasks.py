@@ -266,6 +266,13 @@ def test_broken_lines_are_refused_with_their_number(changes, message, tmp_path):
         list(read_tasks(path))
 
 
+def test_file_of_something_else_is_refused_with_the_missing_fields(tmp_path):
+    path = tmp_path / "puzzles.jsonl"
+    path.write_text('{"position": "x", "question": "?"}')
+    with pytest.raises(BadRecord, match="line 1: it has no kind, game, options, key, split"):
+        list(read_tasks(path))
+
+
 @pytest.mark.parametrize("line", ["[]", "3", "{}", "{", '"a"', "[" * 100_000])
 def test_other_json_is_refused(line, tmp_path):
     path = tmp_path / "tasks.jsonl"
