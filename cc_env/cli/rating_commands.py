@@ -40,7 +40,10 @@ def ladder(
         ),
     ] = True,
 ) -> None:
-    """List the levels of a game's ladder, with their Elo."""
+    """List the levels of a game's ladder, with their Elo.
+
+    The levels answer within milliseconds; players that think longer can be stronger than the top.
+    """
     game = make_game(game_name, **game_options(option, size, game_name))
     table = make_number_table("level", "Elo", "95 %", "ms/turn", "player spec")
     stale = 0
