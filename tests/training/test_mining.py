@@ -30,7 +30,7 @@ def test_mined_puzzles_have_proofs_and_plausible_alternatives(found):
     assert len(found) >= 3
     for puzzle in found:
         check_proof(GAME, puzzle)
-        assert mining.DEFAULT_MIN_TURNS <= puzzle.turns <= mining.MAX_TURNS
+        assert mining.MIN_TURNS <= puzzle.turns <= mining.MAX_TURNS
         assert len(list(GAME.turns(puzzle.position))) > mining.MIN_ALTERNATIVES
 
 
@@ -60,18 +60,18 @@ def test_progress_that_was_altered_is_rejected(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "tasks", "min_turns", "seed"),
+    ("name", "tasks", "one_turn", "seed"),
     [
-        ("checkers", ["win"], 2, 0),
-        ("mini_checkers", ["capture"], 2, 0),
-        ("mini_checkers", ["win"], 1, 0),
-        ("mini_checkers", ["win"], 2, 1),
+        ("checkers", ["win"], False, 0),
+        ("mini_checkers", ["capture"], False, 0),
+        ("mini_checkers", ["win"], True, 0),
+        ("mini_checkers", ["win"], False, 1),
     ],
 )
-def test_progress_of_another_search_is_rejected(tmp_path, name, tasks, min_turns, seed):
+def test_progress_of_another_search_is_rejected(tmp_path, name, tasks, one_turn, seed):
     path = tmp_path / "part"
     mine_games(Miner(GAME, ["win"]), 1, 0, path)
-    miner = Miner(make_game(name), tasks, min_turns)
+    miner = Miner(make_game(name), tasks, one_turn=one_turn)
     with pytest.raises(mining.BadRecord, match="line 1: another search"):
         mine_games(miner, 2, seed, path)
 
@@ -107,8 +107,8 @@ def test_command_writes_a_file_of_puzzles(tmp_path):
 class ScriptedMiner(Miner):
     """A miner for which every move of the first player has a known number of turns to the goal."""
 
-    def __init__(self, turns_to_goal, min_turns):
-        super().__init__(GAME, ["win"], min_turns)
+    def __init__(self, turns_to_goal):
+        super().__init__(GAME, ["win"])
         self.searched = []
         self.turns_to_goal = turns_to_goal
 
@@ -129,11 +129,10 @@ def game_positions(count):
     return positions
 
 
-@pytest.mark.parametrize("second", [1, 2, 3, 4])
+@pytest.mark.parametrize("second", [2, 3, 4])
 def test_combination_after_the_skipped_turns_counts_whatever_its_length(second):
     positions = game_positions(12)
-    turns_to_goal = {positions[0]: 3, positions[2]: 5, positions[10]: second}
-    miner = ScriptedMiner(turns_to_goal, min_turns=1)
+    miner = ScriptedMiner({positions[0]: 3, positions[2]: 5, positions[10]: second})
     found = list(miner.mine_positions(positions))
     assert [puzzle.position for puzzle in found] == [positions[0], positions[10]]
     assert miner.searched == [positions[0], positions[10]]
@@ -141,39 +140,52 @@ def test_combination_after_the_skipped_turns_counts_whatever_its_length(second):
 
 def test_only_the_first_position_of_a_combination_counts():
     positions = game_positions(12)
-    miner = ScriptedMiner({positions[1]: 3, positions[3]: 2}, min_turns=2)
+    miner = ScriptedMiner({positions[1]: 3, positions[3]: 2})
     miner._make_puzzle = lambda position, task, turns: (
         [Puzzle(position, task, turns, ())] if turns < 3 else []
     )
     assert list(miner.mine_positions(positions)) == []
 
 
-@pytest.mark.parametrize(("min_turns", "expected"), [(1, [1]), (2, [])])
-def test_last_turn_of_a_combination_counts_only_on_request(min_turns, expected):
-    positions = game_positions(12)
-    miner = ScriptedMiner({positions[1]: 2, positions[3]: 1}, min_turns)
-    miner._make_puzzle = lambda position, task, turns: (
-        [Puzzle(position, task, turns, ())] if turns < 2 else []
-    )
-    assert [puzzle.turns for puzzle in miner.mine_positions(positions)] == expected
+@pytest.fixture(scope="module")
+def morris():
+    return make_game("morris")
 
 
-def test_win_in_one_turn_is_a_puzzle_if_the_weakest_level_overlooks_it():
-    game = make_game("morris")
-    miner = Miner(game, ["win"], min_turns=1)
-    (puzzle,) = miner.mine_positions([game.from_text(EASY)])
-    assert puzzle.turns == 1
-    # A mill removes any of the beads.
-    assert len({turn[0] for turn in puzzle.solutions}) <= mining.MAX_SOLUTIONS
-    assert len(puzzle.solutions) > mining.MAX_SOLUTIONS
-    assert puzzle.failing_rungs == (1,)
-    check_puzzle(game, puzzle)
+@pytest.mark.parametrize("one_turn", [False, True])
+def test_wins_in_one_turn_are_puzzles_on_request(monkeypatch, morris, one_turn):
+    last = morris.from_text(EASY)
+    miner = Miner(morris, ["win"], one_turn=one_turn)
+    monkeypatch.setattr(miner, "_positions", lambda record: [last])
+    puzzles = list(miner.mine_game((0, 0)))
+    assert [puzzle.turns for puzzle in puzzles] == [1] * one_turn
+    for puzzle in puzzles:
+        # A mill removes any of the beads.
+        assert len({turn[0] for turn in puzzle.solutions}) <= mining.MAX_SOLUTIONS
+        assert len(puzzle.solutions) > mining.MAX_SOLUTIONS
+        assert puzzle.failing_rungs == (1,)
+        check_puzzle(morris, puzzle)
 
 
-def test_captures_by_force_are_found_in_morris():
-    game = make_game("morris")
-    puzzles = list(Miner(game, ["capture"]).mine_game((0, 10)))
+def test_command_adds_wins_in_one_turn_of_some_games(monkeypatch, tmp_path, morris):
+    monkeypatch.setattr(Miner, "_positions", lambda *_: [morris.from_text(EASY)])
+    path = tmp_path / "puzzles.jsonl"
+    command = "-g", "morris", "--games", 1, "--one-turn", 2, "--out", path
+    output = command_line(partial(run, mining.app), *command)
+    # The same position.
+    assert f"{path}: 1 of 2 puzzles" in output.replace("\n", "")
+    assert [puzzle.turns for puzzle in read_puzzles(path, morris)] == [1]
+
+
+def test_last_turn_that_does_not_win_is_no_puzzle(monkeypatch, morris):
+    miner = Miner(morris, ["win"], one_turn=True)
+    monkeypatch.setattr(miner, "_positions", lambda record: [morris.initial])
+    assert list(miner.mine_game((0, 0))) == []
+
+
+def test_captures_by_force_are_found_in_morris(morris):
+    puzzles = list(Miner(morris, ["capture"]).mine_game((0, 10)))
     assert puzzles
     for puzzle in puzzles:
         assert puzzle.task == "capture"
-        check_proof(game, puzzle)
+        check_proof(morris, puzzle)

@@ -1,15 +1,16 @@
 """cc_env mine-puzzles: find puzzles in games between players of a ladder.
 
-A position becomes a puzzle if the player to move can force the goal in at most five own turns, at
+A position becomes a puzzle if the player to move can force the goal in two to five own turns, at
 most two first decisions do so, and at least two plausible ones fail. Plausible are those that a
-search of one turn scores no worse than a piece below a solution. If the goal is reached at once, no
-other decision scores as well; then plausible are those that the weakest player of the ladder makes
-in five attempts, because beginners overlook such goals. Of the positions of one combination only
-the first counts and, with `--min-turns 1`, the last one, with one turn left; after a puzzle the
-next ten turns of the game are skipped.
+search of one turn scores no worse than a piece below a solution. Of the positions of one
+combination only the first counts, and after a puzzle the next ten turns of the game are skipped.
+
+With `--one-turn`, the position before the last turn of a game becomes a puzzle, too, if this turn
+wins. As no other decision scores as well, plausible are those that the weakest player of the ladder
+makes in five attempts, because beginners overlook such wins.
 
 The same seed gives the same puzzles. An interrupted run resumes when the command is repeated: the
-puzzles of finished games are in FILE.part.
+puzzles of finished games are in FILE.part, those of one turn in FILE.one-turn.part.
 """
 
 import json
@@ -53,7 +54,7 @@ from cc_env.puzzles.themes import themes_of
 from cc_env.search.alphabeta import AlphaBeta
 from cc_env.search.scores import PROVEN
 
-DEFAULT_MIN_TURNS, MAX_TURNS = 2, 5
+MIN_TURNS, MAX_TURNS = 2, 5
 MAX_SOLUTIONS, MIN_ALTERNATIVES = 2, 2
 # Alternatives may score less than a solution in a search of one turn, by about one piece.
 MAX_SCORE_LOSS = 100
@@ -83,9 +84,12 @@ def search(
     task: Annotated[
         list[str] | None, typer.Option(help="Tasks: win, capture.", show_default="win")
     ] = None,
-    min_turns: Annotated[
-        int, typer.Option(min=1, max=MAX_TURNS, help="Least number of own turns of a puzzle.")
-    ] = DEFAULT_MIN_TURNS,
+    one_turn: Annotated[
+        int,
+        typer.Option(
+            min=0, help="Games to search for wins in one turn that the weakest level overlooks."
+        ),
+    ] = 0,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the games.")] = 0,
     out: Annotated[
         Path | None,
@@ -96,8 +100,10 @@ def search(
     game = make_game(game_name, **game_options(option, size, game_name))
     tasks = [check_name("task", name, TASKS) for name in task or [WIN]]
     path = out or puzzle_path(Path(), game, PEOPLE)
-    miner = Miner(game, tasks, min_turns)
-    found = mine_games(miner, games, seed, path.with_name(f"{path.name}.part"))
+    found = mine_games(Miner(game, tasks), games, seed, path.with_name(f"{path.name}.part"))
+    if one_turn:
+        part = path.with_name(f"{path.name}.one-turn.part")
+        found += mine_games(Miner(game, [WIN], one_turn=True), one_turn, seed, part)
     selected = select(game, found, number)
     write_atomically(path, write_lines(selected, game))
     console.print(f"{path}: {len(selected)} of {len(found)} puzzles from {games:,} games")
@@ -151,11 +157,9 @@ def _resume(path: Path, game: Game, settings: dict[str, Any]) -> tuple[list[Puzz
 class Miner:
     """Searches games of a ladder for puzzles."""
 
-    def __init__(
-        self, game: Game, tasks: Sequence[str], min_turns: int = DEFAULT_MIN_TURNS
-    ) -> None:
-        """Read the ladder of the game; puzzles take at least `min_turns` own turns."""
-        self.game, self.tasks, self.min_turns = game, tasks, min_turns
+    def __init__(self, game: Game, tasks: Sequence[str], *, one_turn: bool = False) -> None:
+        """Read the ladder of the game; with `one_turn`, only wins in one turn are puzzles."""
+        self.game, self.tasks, self.one_turn = game, tasks, one_turn
         self._rungs = rungs(game)
         self._players: dict[str, Player] = {}
         self._search = AlphaBeta(game, table_megabytes=4)
@@ -168,7 +172,7 @@ class Miner:
             "options": dict(self.game.options),
             "players": [rung.spec for rung in self._rungs],
             "tasks": list(self.tasks),
-            "min_turns": self.min_turns,
+            "one_turn": self.one_turn,
         }
 
     def _player(self, spec: str) -> Player:
@@ -186,7 +190,11 @@ class Miner:
         record = play_match(
             self.game, players, start=start, limits=_LIMITS, seed=int(rng.integers(2**31))
         )
-        yield from self.mine_positions(self._positions(record))
+        if self.one_turn:
+            *_, last = self._positions(record)
+            yield from self._make_puzzle(last, WIN, 1)
+        else:
+            yield from self.mine_positions(self._positions(record))
 
     def mine_positions(self, positions: Iterable[Position]) -> Iterator[Puzzle]:
         """Yield the puzzles among successive positions of a game."""
@@ -201,9 +209,7 @@ class Miner:
                 turns = self._turns_to_goal(position, task)
                 is_new = turns is not None and previous.get((mover, task), 0) <= turns
                 previous[mover, task] = turns or 0
-                if turns is None or turns < self.min_turns:
-                    continue
-                if is_new or turns == 1:
+                if is_new and turns is not None and turns >= MIN_TURNS:
                     for puzzle in self._make_puzzle(position, task, turns):
                         next_turn = number + _MIN_DISTANCE
                         yield puzzle
@@ -252,7 +258,7 @@ class Miner:
             solutions = tuple(judge.winning_turns(position, turns))
             # Turns that differ in what a mill removes begin alike.
             decisions = {turn[0] for turn in solutions}
-            if len(decisions) > MAX_SOLUTIONS:
+            if not 0 < len(decisions) <= MAX_SOLUTIONS:
                 return
             if len(self._plausible(position, turns, decisions) - decisions) < MIN_ALTERNATIVES:
                 return
