@@ -153,7 +153,8 @@ export class Panels {
   subject(player) {
     if (player === this.ownSeat) return "you";
     const isNamed = this.state.seats[player] !== "human" || this.playerNames[player];
-    return isNamed ? this.names[player] : this.setting.players[player];
+    // Two players of one name have their colors.
+    return isNamed && this.names[0] !== this.names[1] ? this.names[player] : this.setting.players[player];
   }
 
   /** Return whose turn it is, or the result, in a few words. */
