@@ -1,6 +1,6 @@
 // The panels beside the board: seats with clocks, moves, messages, buttons and links.
 
-import { button, element, renderShape, svgElement } from "./board.js";
+import { button, element, renderShape, svgElement, updateTabStop } from "./board.js";
 import { describePlayer } from "./ladder.js";
 
 const LOW_CLOCK_SECONDS = 10;
@@ -305,6 +305,7 @@ export class Panels {
     // Screen readers announce a repeated text only if it differs.
     message.textContent = text && text === message.textContent ? `${text}\u00a0` : text;
     message.classList.toggle("error", isError);
+    updateTabStop(message);
   }
 
   /** Announce a new decision or an undo to screen readers. */
