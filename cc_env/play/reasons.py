@@ -53,7 +53,7 @@ def _win_phrases(game: Game) -> Mapping[str, str]:
 def _past_tense(phrase: str) -> str:
     """Return an infinitive in the past tense: "reached the far corner"."""
     verb, space, rest = phrase.partition(" ")
-    return f"{_PAST.get(verb, f'{verb}ed')}{space}{rest}"
+    return f"{_PAST.get(verb, verb.removesuffix('e') + 'ed')}{space}{rest}"
 
 
 def explain_ending(game: Game, result: Result, detail: str = "") -> str:

@@ -141,6 +141,7 @@ def test_every_win_has_a_phrase(name):
     [
         ("capture_conquer", 1, "conquest", "{1} reached the far corner"),
         ("capture_conquer", DRAW, "blocked", "no move is left"),
+        ("checkers", 1, "no_pieces", "{1} captured the last piece"),
         ("cannon", 0, "halls", "{0} took the second town hall"),
         ("morris", 0, "two_left", "{0} left only two beads"),
         ("mini_checkers", 1, "both_stuck", "{1} blocked both sides with more men"),

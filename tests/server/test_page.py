@@ -577,15 +577,14 @@ def test_game_and_player_options_are_used(server, open_pages):
 def test_unknown_games_show_links(server, open_pages):
     page = open_pages(server.address)
     page.goto(server.address + "#/none/none")
-    assert (
-        page.text_content("#connection-alert.final")
-        == "there is no such game on this server. Start a new game"
-    )
+    alert = page.locator("#connection-alert.final")
+    assert alert.locator("h1").text_content() == "There is no such game on this server"
+    assert alert.locator("a").text_content() == "Start a new game"
     page.goto(server.address + "#/learn/ludo")
     assert "no lessons for 'ludo'" in page.text_content("#learn .error")
     page.goto(server.address + "#/learn")
     page.wait_for_selector("#learn .error", state="detached")
-    names = page.locator("#learn .titles a").all_text_contents()
+    names = page.locator("#learn .games b").all_text_contents()
     assert "Mini checkers" in names
     assert len(names) == len(GAMES)
 

@@ -59,6 +59,11 @@ export function button(textContent, onClick, properties = {}) {
   return node;
 }
 
+/** Let the keyboard reach an element whose text does not fit, to scroll it. */
+export function updateTabStop(node) {
+  node.tabIndex = node.scrollHeight > node.clientHeight ? 0 : -1;
+}
+
 /** Return the letter of a pressed key on a Latin keyboard, also with Caps Lock or another layout. */
 export function pressedLetter({ key, code }) {
   return /^[a-z]$/i.test(key) ? key.toLowerCase() : code.replace("Key", "").toLowerCase();

@@ -184,7 +184,8 @@ class GameView {
       const alert = find("connection-alert");
       alert.hidden = false;
       alert.classList.add("final");
-      alert.replaceChildren(`${reason}. `, element("a", { href: "#", textContent: "Start a new game" }));
+      const heading = element("h1", { textContent: reason[0].toUpperCase() + reason.slice(1) });
+      alert.replaceChildren(heading, element("a", { href: "#", textContent: "Start a new game" }));
       return;
     }
     if (!this.board) return;

@@ -3,6 +3,7 @@
 
 import { Board, button, element, toTitle } from "./board.js";
 import { fetchCatalogue, fetchJson } from "./connection.js";
+import { renderPicture } from "./picture.js";
 
 const REPLAY_INTERVAL_MS = 900;
 const root = document.getElementById("learn");
@@ -22,9 +23,16 @@ async function showGames(...notes) {
   leaveLessons();
   current = { game: null, lessons: [] };
   const { games } = await fetchCatalogue();
-  const links = Object.keys(games).map((name) =>
-    element("li", {}, element("a", { href: `#/learn/${name}`, textContent: toTitle(name) })));
-  root.replaceChildren(element("h1", { textContent: "How to play" }), ...notes, element("ul", { className: "titles" }, ...links));
+  const links = Object.entries(games).map(([name, game]) => {
+    const text = element("span", {}, element("b", { textContent: toTitle(name) }), element("span", { textContent: game.summary }));
+    return element("li", {}, element("a", { href: `#/learn/${name}` }, renderPicture(game, game.start), text));
+  });
+  root.replaceChildren(
+    element("h1", { textContent: "How to play" }),
+    ...notes,
+    element("p", { textContent: "A few boards for each game, on which you try the rules." }),
+    element("ul", { className: "games" }, ...links),
+  );
 }
 
 export function hide() {

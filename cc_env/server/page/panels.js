@@ -1,6 +1,6 @@
 // The panels beside the board: seats with clocks, moves, messages, buttons and links.
 
-import { button, element, renderShape, svgElement } from "./board.js";
+import { button, element, renderShape, svgElement, updateTabStop } from "./board.js";
 import { describePlayer } from "./ladder.js";
 
 const LOW_CLOCK_SECONDS = 10;
@@ -153,7 +153,8 @@ export class Panels {
   subject(player) {
     if (player === this.ownSeat) return "you";
     const isNamed = this.state.seats[player] !== "human" || this.playerNames[player];
-    return isNamed ? this.names[player] : this.setting.players[player];
+    // Two players of one name have their colors.
+    return isNamed && this.names[0] !== this.names[1] ? this.names[player] : this.setting.players[player];
   }
 
   /** Return whose turn it is, or the result, in a few words. */
@@ -304,6 +305,7 @@ export class Panels {
     // Screen readers announce a repeated text only if it differs.
     message.textContent = text && text === message.textContent ? `${text}\u00a0` : text;
     message.classList.toggle("error", isError);
+    updateTabStop(message);
   }
 
   /** Announce a new decision or an undo to screen readers. */

@@ -3,7 +3,7 @@
 //   judge(turns, turn)   the judgment of a turn after the correct ones, as POST /puzzle/turn
 //   solve(turns)         the best turns after the correct ones, as POST /puzzle/solution
 
-import { Board, button, element, renderShape } from "./board.js";
+import { Board, button, element, renderShape, updateTabStop } from "./board.js";
 import { drawOverlay } from "./overlay.js";
 import { playSound } from "./settings.js";
 
@@ -98,6 +98,7 @@ export class TaskView {
 
   showMessage(text) {
     this.parts.status.textContent = text;
+    updateTabStop(this.parts.status);
   }
 
   flip() {

@@ -37,7 +37,8 @@ export function hide() {
 
 function showError({ message }) {
   const home = element("a", { href: "#/puzzles", textContent: "All puzzles" });
-  root.replaceChildren(element("p", { className: "error", role: "alert", textContent: message }), home);
+  const heading = element("h1", { textContent: "Puzzles" });
+  root.replaceChildren(heading, element("p", { className: "error", role: "alert", textContent: message }), home);
   root.hidden = false;
 }
 
@@ -101,7 +102,8 @@ function nextAddress(kind, theme, current) {
 async function preparePuzzle(kind, number, encodedTheme) {
   const theme = encodedTheme && decodeURIComponent(encodedTheme);
   if (!Object.hasOwn(lists.games, kind)) throw new Error(`There are no puzzles of ${kind}`);
-  const { themes } = lists.games[kind];
+  const { themes, ratings } = lists.games[kind];
+  if (number && !ratings[number - 1]) throw new Error(`There is no puzzle ${number} of ${toTitle(kind)}`);
   if (theme && !Object.hasOwn(themes, theme)) throw new Error(`There are no puzzles of ${kind} with the theme ${theme}`);
   if (!number) {
     location.replace(nextAddress(kind, theme));

@@ -35,7 +35,8 @@ export async function show(room, tokens) {
   } catch (error) {
     if (error.name === "AbortError" || signal.aborted) return;
     const back = element("a", { href: `#/${room}`, textContent: "Back to the game" });
-    root.replaceChildren(element("p", { className: "error", role: "alert", textContent: error.message }), back);
+    const heading = element("h1", { textContent: "Review" });
+    root.replaceChildren(heading, element("p", { className: "error", role: "alert", textContent: error.message }), back);
   }
 }
 
