@@ -112,7 +112,7 @@ def test_game_can_be_played_by_mouse(name, open_game):
     page, rng = open_game(name, options=SMALL.get(name, {})), np.random.default_rng(1)
     while not is_over(page):
         decide(page, rng, page.click)
-    assert any(word in page.text_content("#status") for word in ("wins", "draw"))
+    assert any(word in page.text_content("#status") for word in ("won", "draw"))
     assert page.locator("#moves li").count() > 4
     page.click("text=Rematch")
     until(page, 0)
