@@ -112,7 +112,7 @@ def test_game_can_be_played_by_mouse(name, open_game):
     page, rng = open_game(name, options=SMALL.get(name, {})), np.random.default_rng(1)
     while not is_over(page):
         decide(page, rng, page.click)
-    assert any(word in page.text_content("#status") for word in ("wins", "draw"))
+    assert any(word in page.text_content("#status") for word in ("won", "draw"))
     assert page.locator("#moves li").count() > 4
     page.click("text=Rematch")
     until(page, 0)
@@ -447,7 +447,7 @@ def test_mill_lets_the_person_choose_the_removed_bead(open_game):
     until(page, 1)
     named = "all => all.map(node => node.getAttribute('aria-label'))"
     goals = page.eval_on_selector_all("rect.target", named)
-    assert goals == [f"{name}, black, can be hit" for name in "DEF"]
+    assert goals == [f"{name}, black bead, can be hit" for name in "DEF"]
     page.click("rect[aria-label^='E,']")
     until(page, 2)
     assert page.text_content("#moves li") == "C-E"
