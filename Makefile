@@ -64,10 +64,11 @@ docs: .venv/ready
 	$(BIN)/python -m docs.make
 	$(BIN)/python -m mkdocs build --quiet
 
-examples: .venv-examples/ready .venv-verifiers/ready .venv-openenv/ready
+examples: .venv-examples/ready .venv-verifiers/ready .venv-openenv/ready .venv-kaggle/ready
 	CC_ENV_EXAMPLES=all .venv-examples/bin/pytest tests/examples -k heavy --durations=0 --durations-min=5
 	CC_ENV_EXAMPLES=all .venv-verifiers/bin/pytest $(MODELS)/test_textarena.py $(MODELS)/test_verifiers.py
 	CC_ENV_EXAMPLES=all .venv-openenv/bin/pytest $(MODELS)/test_openenv.py
+	CC_ENV_EXAMPLES=all .venv-kaggle/bin/pytest $(MODELS)/test_kaggle.py
 
 bench: .venv/bench
 	$(BIN)/python -m benchmarks
@@ -95,6 +96,13 @@ bench: .venv/bench
 	.venv-$*/bin/pip check
 	touch $@
 
+# kaggle-environments names the packages of all its games, such as JAX, as requirements; its core needs few of them.
+.venv-kaggle/ready: requirements-kaggle.lock setup.cfg
+	$(PYTHON) -m venv .venv-kaggle
+	.venv-kaggle/bin/pip install --quiet --no-compile --no-deps -r $<
+	.venv-kaggle/bin/pip install --quiet --no-deps --no-build-isolation --editable .
+	touch $@
+
 # A local version of torch such as +cpu is not part of the pin.
 lock:
 	rm -rf .venv
@@ -120,7 +128,13 @@ lock:
 		.venv-$$extra/bin/pip freeze --all --exclude-editable --exclude pip > requirements-$$extra.lock && \
 		touch .venv-$$extra/ready || exit 1; \
 	done
+	rm -rf .venv-kaggle
+	$(PYTHON) -m venv .venv-kaggle
+	.venv-kaggle/bin/pip install --quiet "setuptools>=77" flask hypothesis jsonschema pytest requests --editable .[cli]
+	.venv-kaggle/bin/pip install --quiet --no-deps kaggle-environments==1.33.2
+	.venv-kaggle/bin/pip freeze --all --exclude-editable --exclude pip > requirements-kaggle.lock
+	touch .venv-kaggle/ready
 
 clean:
-	rm -rf .venv .venv-examples .venv-verifiers .venv-openenv build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-examples .venv-verifiers .venv-openenv .venv-kaggle build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
