@@ -46,7 +46,7 @@ def open_game(server, open_pages):
             choose(f"[name='{name}']", value)
         page.select_option("[name=seat0]", first)
         page.select_option("[name=seat1]", second)
-        page.click("text=Start")
+        page.click("#start button.main")
         page.wait_for_selector("#game[data-decisions]")
         return page
 
@@ -566,10 +566,10 @@ def test_game_and_player_options_are_used(server, open_pages):
     page.select_option("[name=seat1]", "other")
     for name, why in (("", "Name a player"), ("minimax:depth=99", "Depth cannot be 99")):
         page.fill("[name=spec1]", name)
-        page.click("text=Start")
+        page.click("#start button.main")
         page.wait_for_selector(f"[name=spec1]:focus[aria-invalid] + #start-error:has-text('{why}')")
     page.fill("[name=spec1]", "minimax:depth=3")
-    page.click("text=Start")
+    page.click("#start button.main")
     until(page, 0)
     assert "minimax:depth=3" in page.text_content("#top-seat")
 
@@ -617,7 +617,7 @@ def test_invalid_minutes_are_rejected(server, open_pages):
     page.goto(server.address + "#/new")
     for minutes in ("five", "0", "0.01", "1441", "-3"):
         page.fill("[name=minutes]", minutes)
-        page.click("text=Start")
+        page.click("#start button.main")
         page.wait_for_selector(f"""#start-error:has-text("'{minutes}'")""")
         assert page.is_visible("#start")
         assert page.evaluate("document.activeElement.name") == "minutes"
@@ -625,7 +625,7 @@ def test_invalid_minutes_are_rejected(server, open_pages):
     page.fill("[name=minutes]", "3")
     for seconds in ("two", "61", "-1"):
         page.fill("[name=increment]", seconds)
-        page.click("text=Start")
+        page.click("#start button.main")
         page.wait_for_selector(f"""#start-error:has-text("'{seconds}'")""")
         assert page.locator("[aria-invalid]").get_attribute("name") == "increment"
 
@@ -643,7 +643,7 @@ def test_unselectable_piece_shows_the_reason(open_game):
     assert target.get_attribute("aria-label") == "22, empty, can be reached by a capture"
     new_game(page)
     page.fill("[name=start]", "")
-    page.click("text=Start")
+    page.click("#start button.main")
     until(page, 0)
     page.click("rect[data-cell='7,1']")
     assert (
