@@ -92,8 +92,9 @@ function findField({ name, message }) {
   if (form.elements[name]) return form.elements[name];
   if (form.elements[`option.${option}`]) return form.elements[`option.${option}`];
   if (message.includes("position")) return form.elements.start;
-  const custom = [0, 1].filter((seat) => !form.elements[`spec${seat}`].hidden);
-  return /player|option/.test(message) ? form.elements[`spec${custom[0]}`] : undefined;
+  const custom = [0, 1].map((seat) => form.elements[`spec${seat}`]).filter((spec) => !spec.hidden);
+  const withOption = custom.find(({ value }) => option && value.includes(`${option}=`));
+  return withOption ?? (/player|option/.test(message) ? custom[0] : undefined);
 }
 
 /** Return a message in words, without the name of the game. */
