@@ -14,10 +14,8 @@ from cc_env.puzzles.attempt import Attempt
 from cc_env.puzzles.puzzle import WIN, Puzzle
 from cc_env.rendering.picture import draw
 from cc_env.rendering.text import to_ansi
-from cc_env.text.turns import refusal
+from cc_env.text.turns import MAX_QUOTED_LENGTH, refusal
 
-# Characters of a refused line that its error quotes.
-_MAX_QUOTED_LENGTH = 40
 _HELP = """a turn     play it; every turn that is proven to reach the goal is correct
 hint       show the number of turns left, and the piece that moves first
 solution   show all correct turns
@@ -90,7 +88,7 @@ class PuzzleConsole:
             try:
                 turn = parse_typed_turn(self._game, attempt.position, line)
             except IllegalAction:
-                reason = f"{line[:_MAX_QUOTED_LENGTH]!a} is not legal"
+                reason = f"{line[:MAX_QUOTED_LENGTH]!a} is not legal"
                 raise refusal(self._game, attempt.position, reason) from None
             self._judge(attempt, turn)
 

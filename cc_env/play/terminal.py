@@ -26,7 +26,7 @@ from cc_env.errors import (
     suggest,
 )
 from cc_env.files import write_atomically
-from cc_env.ladder.rungs import find_rung, has_ladder, named_rung, rungs
+from cc_env.ladder.rungs import Rung, find_rung, has_ladder, named_rung, rungs
 from cc_env.match import record
 from cc_env.match.record import Record, append_record, read_records, read_text
 from cc_env.output import Terminal
@@ -153,8 +153,9 @@ class Console:
             self._print_text(goal)
             self._print("type help for the commands, rules for the rules")
         if any(named_rung(game, seat.name) for seat in seats):
-            levels = format_list(f"{rung.level} {rung.name}" for rung in rungs(game))
-            self._print_text(f"opponents: {levels}; type opponent NAME for a new game")
+            self._print_text(
+                f"opponents: {_list_levels(rungs(game))}; type opponent NAME for a new game"
+            )
         self._listed_at = None
         self._print_board()
 
@@ -480,9 +481,14 @@ def to_spec(game: Game, name: str) -> str:
     ladder = rungs(game) if has_ladder(game) else []
     resembled = suggest(name, [rung.name for rung in ladder])
     if resembled and name not in PLAYERS:
-        levels = format_list(f"{rung.level} {rung.name}" for rung in ladder)
-        raise UnknownOption(f"there is no opponent {name!r}; {resembled}levels: {levels}")
+        reason = f"there is no opponent {name!r}; {resembled}"
+        raise UnknownOption(f"{reason}levels: {_list_levels(ladder)}")
     return name
+
+
+def _list_levels(ladder: Sequence[Rung]) -> str:
+    """Return the levels of a ladder with their names, as in "1 Pebble, 2 Slate"."""
+    return format_list(f"{rung.level} {rung.name}" for rung in ladder)
 
 
 def save(session: GameSession, path: Path) -> None:

@@ -11,7 +11,7 @@ from cc_env.errors import IllegalAction, format_list
 
 # Legal turns in the message of an error, and characters of a turn that it quotes.
 _MAX_LISTED_TURNS = 12
-_MAX_QUOTED_LENGTH = 40
+MAX_QUOTED_LENGTH = 40
 # What looks like a turn in a reply without tags; of more, the last ones are read.
 _MAX_MENTIONS = 100
 
@@ -144,7 +144,7 @@ def refusal(game: Game, position: Position, reason: str) -> IllegalAction:
 
 def _reason(chosen: list[_Mention]) -> str:
     """Return why the chosen turns are not a single legal turn."""
-    texts = [ascii(mention.text[:_MAX_QUOTED_LENGTH]) for mention in chosen]
+    texts = [ascii(mention.text[:MAX_QUOTED_LENGTH]) for mention in chosen]
     if not texts:
         return "the reply chooses no turn; expected: <turn>TURN</turn>"
     return (

@@ -15,7 +15,7 @@ from cc_env.server.storage import GameFolder
 
 
 class PreparedLobby(Lobby):
-    """A lobby whose preparations end when the test says so."""
+    """A lobby whose preparations end when `compiled` is set."""
 
     def __init__(self, folder):
         super().__init__(folder, cores=1)

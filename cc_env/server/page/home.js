@@ -9,7 +9,7 @@ import { defaultOpponent, describePlayer, hasBeaten, levelOf, storeLevel } from 
 import { renderPicture } from "./picture.js";
 
 const MAX_CONTINUED_GAMES = 4;
-// Time without an answer of a server that has just been started, until the page says so.
+// How long home stays empty while a server that was just started prepares it, before a notice.
 const NOTICE_MILLISECONDS = 500;
 
 const find = (id) => document.getElementById(id);
