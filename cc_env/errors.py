@@ -263,12 +263,15 @@ def check_names(owner: str, kind: str, names: Iterable[object], valid: Collectio
         raise UnknownOption(f"{owner} has no {kind} {format_list(unknown)}; it has: {valid_text}")
 
 
-def check_fields(entry: object, names: Iterable[str]) -> None:
-    """Raise BadRecord unless the value of a JSON text is an object with these fields."""
+def check_fields(entry: object, names: Iterable[str], label: str = "it") -> None:
+    """Raise BadRecord unless the value of a JSON text is an object with these fields.
+
+    `label` names the value if a field is missing.
+    """
     if not isinstance(entry, Mapping):
         raise BadRecord(f"{entry!r:.80}; expected: an object")
     if missing := [name for name in names if name not in entry]:
-        raise BadRecord(f"it has no {format_list(missing)}")
+        raise BadRecord(f"{label} has no {format_list(missing)}")
 
 
 def format_list(items: Iterable[object], limit: int = 12) -> str:

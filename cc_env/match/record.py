@@ -14,7 +14,14 @@ from typing import Any, TypeVar
 
 from cc_env.core.game import BrokenGame, Format, Game, PlayedGame, Turn
 from cc_env.core.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS
-from cc_env.errors import BadRecord, CcEnvError, UnknownOption, format_list, is_number
+from cc_env.errors import (
+    BadRecord,
+    CcEnvError,
+    UnknownOption,
+    check_fields,
+    format_list,
+    is_number,
+)
 from cc_env.files import (
     append_atomically,
     parse_json,
@@ -131,8 +138,7 @@ class Record:
             for spec in fields(Record)
             if spec.default is MISSING and spec.default_factory is MISSING
         ]
-        if missing := [name for name in required if name not in line]:
-            raise BadRecord(f"the record has no {format_list(missing)}")
+        check_fields(line, required, "the record")
         values: dict[str, Any] = {
             key: tuple(value) if isinstance(value, list) else value for key, value in line.items()
         }
