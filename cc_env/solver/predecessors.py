@@ -30,7 +30,6 @@ from cc_env.jit.raw_arrays import as_raw
 from cc_env.solver.retrograde import (
     LOSSES,
     MAX_PENDING,
-    MAX_TURNS_OF_POSITION,
     VALUE_BITS,
     WINS,
     Work,
@@ -62,18 +61,16 @@ def count_turns(
     like: Position,
     low: Int,
     high: Int,
-    legal: NDArray[np.int32],
     counts: NDArray[np.int64],
 ) -> None:
     """Write the first values and the numbers of open turns of positions before a pass.
 
-    After the pass, they are numbered `low` to `high`. `legal`, int32[>= 4 * A], is a buffer. The
-    number of turns that lead to no value is added to `counts`, int64[3].
+    After the pass, they are numbered `low` to `high`. The number of turns that lead to no value is
+    added to `counts`, int64[3].
     """
-    work, legal = as_raw(work), as_raw(legal)
-    sets = np.empty(len(work.material), np.uint64)
-    images = np.empty(len(work.ranking.cell_maps), np.int64)
-    after = np.empty((MAX_TURNS_OF_POSITION, len(like)), np.uint64)
+    work, counts = as_raw(work), as_raw(counts)
+    sets = work.scratch.sets
+    after, pending = work.scratch.after, work.scratch.pending
     passed = decode_position(np.int64(low), work.material, work.ranking, like, sets)
     for number in range(low, high):
         if number > low:
@@ -82,11 +79,11 @@ def count_turns(
         value: Int = terminal_value(position)
         quiet: Int = np.int64(0)
         if value == UNKNOWN:
-            count = rules.turns(position, legal, after)
+            count = rules.turns(position, work.scratch.legal, after)
             value, quiet = _examine(after[:count], work, like, counts)
         work.open_turns[number] = quiet
-        for index in range(image_indices(position, work.ranking, images)):
-            work.values[images[index]] = value
+        for index in range(image_indices(position, work.ranking, pending)):
+            work.values[pending[index]] = value
 
 
 @jit
@@ -132,18 +129,16 @@ def spread(
     turns: Int,
     low: Int,
     high: Int,
-    legal: NDArray[np.int32],
     counts: NDArray[np.int64],
 ) -> None:
     """Find the wins and losses in `turns` turns before the positions numbered `low` to `high`.
 
-    No position outside of this range may have the first set of one within. `legal` is not used. The
-    numbers of wins and losses are added to `counts`, int64[3].
+    No position outside of this range may have the first set of one within. The numbers of wins and
+    losses are added to `counts`, int64[3].
     """
-    work = as_raw(work)
-    sets = np.empty(len(work.material), np.uint64)
-    before = np.empty((2 * MAX_QUIET_TURNS, len(like)), np.uint64)
-    pending = np.empty(MAX_PENDING + len(work.ranking.cell_maps), np.int64)
+    work, counts = as_raw(work), as_raw(counts)
+    sets = work.scratch.sets
+    before, pending = work.scratch.after, work.scratch.pending
     count: Int = np.int64(0)
     won, lost = win_value(np.int64(1), turns - 1), loss_value(np.int64(1), turns - 1)
     for number in range(low, high):

@@ -62,6 +62,16 @@ _ACTIONS_INTERVAL = 16
 WINS, LOSSES, MISSING = range(3)
 
 
+class Scratch(NamedTuple):
+    """The memory of a thread; functions that allocate arrays themselves count references."""
+
+    first_sets: NDArray[np.uint64]  # [FIRST_SETS, 5], a cache
+    sets: NDArray[np.uint64]  # [K]
+    legal: NDArray[np.int32]  # [256 * A]: the legal actions at each decision of a line of play
+    after: NDArray[np.uint64]  # [MAX_TURNS_OF_POSITION, F]
+    pending: NDArray[np.int64]  # [MAX_PENDING + G], for G symmetries
+
+
 class Work(NamedTuple):
     """The values of a material and of all materials that its turns lead to."""
 
@@ -73,8 +83,7 @@ class Work(NamedTuple):
     # For each number, the turns not known to lose of the position before a pass; 0 if these do not
     # matter. Empty unless the material is solved by predecessors.
     open_turns: NDArray[np.uint8]
-    # A cache of the thread.
-    first_sets: NDArray[np.uint64]  # [FIRST_SETS, 5]
+    scratch: Scratch
 
 
 class Pass(NamedTuple):
@@ -93,15 +102,14 @@ def initialize(
     like: Position,
     low: Int,
     high: Int,
-    legal: NDArray[np.int32],
     counts: NDArray[np.int64],
 ) -> None:
     """Write the values of finished games numbered `low` to `high`, UNKNOWN for other positions.
 
-    The numbers of wins and losses are added to `counts`, int64[3]. `legal` is not used.
+    The numbers of wins and losses are added to `counts`, int64[3].
     """
-    work = as_raw(work)
-    sets = np.empty(len(work.material), np.uint64)
+    work, counts = as_raw(work), as_raw(counts)
+    sets = work.scratch.sets
     for number in range(low, high):
         position = decode_position(np.int64(number), work.material, work.ranking, like, sets)
         value = terminal_value(position)
@@ -117,21 +125,17 @@ def advance(
     sought: Pass,
     low: Int,
     high: Int,
-    legal: NDArray[np.int32],
     counts: NDArray[np.int64],
 ) -> None:
-    """Do a pass over the numbers `low` to `high`; add the wins and losses to `counts`, int64[3].
-
-    `legal`, int32[>= 4 * A], is a buffer.
-    """
-    work, legal = as_raw(work), as_raw(legal)
-    sets = np.empty(len(work.material), np.uint64)
+    """Do a pass over the numbers `low` to `high`; add the wins and losses to `counts`, int64[3]."""
+    work, counts = as_raw(work), as_raw(counts)
+    sets = work.scratch.sets
     for number in range(low, high):
         place = work.start + number
         if work.values[place] != UNKNOWN:
             continue
         position = decode_position(np.int64(number), work.material, work.ranking, like, sets)
-        verdict = _verdict(position, work, sought, legal, counts)
+        verdict = _verdict(position, work, sought, work.scratch.legal, counts)
         if verdict == _WINS:
             work.values[place] = win_value(sought.margin, sought.turns)
             counts[WINS] += 1
@@ -172,7 +176,7 @@ def read_value(position: Position, work: Work, counts: NDArray[np.int64]) -> Int
 
     UNKNOWN for other positions, which are counted in `counts[MISSING]`.
     """
-    place = cached_index_of(position, work.ranking, work.first_sets)
+    place = cached_index_of(position, work.ranking, work.scratch.first_sets)
     if place != NO_INDEX:
         return np.int64(work.values[place])
     value = terminal_value(position)
@@ -200,19 +204,17 @@ def solve_acyclic(
     like: Position,
     low: Int,
     high: Int,
-    legal: NDArray[np.int32],
     counts: NDArray[np.int64],
 ) -> None:
     """Solve the positions numbered `low` to `high` of a game without repetitions.
 
-    `legal`, int32[256 * A], is a buffer for the actions along the longest game. The number of
-    positions that lead to a missing value is added to `counts`, int64[3].
+    The number of positions that lead to a missing value is added to `counts`, int64[3].
     """
-    work, legal = as_raw(work), as_raw(legal)
-    sets = np.empty(len(work.material), np.uint64)
+    work, counts = as_raw(work), as_raw(counts)
+    sets = work.scratch.sets
     for number in range(low, high):
         position = decode_position(np.int64(number), work.material, work.ranking, like, sets)
-        value = _solve_position(position, work, legal)
+        value = _solve_position(position, work, work.scratch.legal)
         counts[MISSING] += value == UNKNOWN
 
 
@@ -245,25 +247,24 @@ def verify(
     like: Position,
     low: Int,
     high: Int,
-    legal: NDArray[np.int32],
     faults: NDArray[np.int64],
 ) -> None:
     """Check that each value follows from the values after the position's turns.
 
     Also check that each position has the number that it was decoded from. Draws must be marked.
     `faults`, int64[3], receives the number of faults, the index of the first faulty position, and
-    the number of turns that lead to no value. `legal`, int32[>= 4 * A], is a buffer.
+    the number of turns that lead to no value.
     """
-    work, legal = as_raw(work), as_raw(legal)
-    sets = np.empty(len(work.material), np.uint64)
-    pending = np.empty(MAX_PENDING + len(work.ranking.cell_maps), np.int64)
+    work, faults = as_raw(work), as_raw(faults)
+    sets = work.scratch.sets
+    pending = work.scratch.pending
     count: Int = np.int64(0)
     for number in range(low, high):
         position = decode_position(np.int64(number), work.material, work.ranking, like, sets)
         _verify_number(position, work.start + number, work, faults)
         value = terminal_value(position)
         if value == UNKNOWN:
-            value = _best_turn(position, work, legal, faults)
+            value = _best_turn(position, work, work.scratch.legal, faults)
         count = append_images(position, value, work, pending, count)
         if count >= MAX_PENDING or number + 1 == high:
             _verify_pending(pending[:count], work.values, faults)
@@ -276,20 +277,19 @@ def verify_after_pass(
     like: Position,
     low: Int,
     high: Int,
-    legal: NDArray[np.int32],
     faults: NDArray[np.int64],
 ) -> None:
     """Do the checks of `verify` on the positions before a pass, which is faster.
 
     In this order, most turns lead to numbers that are near to each other. The turns are those of
     `rules.turns`; those of every `_ACTIONS_INTERVAL`-th position must lead to the same value as its
-    legal actions. `legal` is int32[A], `faults` int64[3] as in `verify`.
+    legal actions. `faults` is int64[3] as in `verify`.
     """
-    work, legal = as_raw(work), as_raw(legal)
-    sets = np.empty(len(work.material), np.uint64)
-    pending = np.empty(MAX_PENDING + len(work.ranking.cell_maps), np.int64)
+    work, faults = as_raw(work), as_raw(faults)
+    sets = work.scratch.sets
+    pending = work.scratch.pending
     count: Int = np.int64(0)
-    after = np.empty((MAX_TURNS_OF_POSITION, len(like)), np.uint64)
+    after = work.scratch.after
     passed = decode_position(np.int64(low), work.material, work.ranking, like, sets)
     for number in range(low, high):
         if number > low:
@@ -298,10 +298,10 @@ def verify_after_pass(
         position = rules.pass_turn(passed)
         value = terminal_value(position)
         if value == UNKNOWN:
-            num_turns = rules.turns(position, legal, after)
+            num_turns = rules.turns(position, work.scratch.legal, after)
             value = _best_of(after[:num_turns], work, like, faults)
             is_sample = number % _ACTIONS_INTERVAL == 0
-            if is_sample and value != _best_turn(position, work, legal, faults):
+            if is_sample and value != _best_turn(position, work, work.scratch.legal, faults):
                 _add_fault(work.start + number, faults)
         count = append_images(position, value, work, pending, count)
         if count >= MAX_PENDING or number + 1 == high:

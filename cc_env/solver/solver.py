@@ -41,9 +41,12 @@ from cc_env.solver import predecessors, retrograde
 from cc_env.solver.predecessors import MAX_QUIET_TURNS, PROVISIONAL
 from cc_env.solver.retrograde import (
     LOSSES,
+    MAX_PENDING,
+    MAX_TURNS_OF_POSITION,
     MISSING,
     WINS,
     Pass,
+    Scratch,
     Work,
     count_values,
     mark_draws,
@@ -83,8 +86,8 @@ _CHUNKS_PER_WAVE = 64
 _SAMPLES, _SAMPLE_SIZE = 32, 256
 # Estimated number of passes, least and most; by predecessors, of stages that take as long as one.
 _PASSES, _STAGES = (3, 40), (1, 3)
-# Size of a buffer for the legal actions at each decision of a line of play, in lists of actions.
-_LISTS = 256
+# Limit of the number of decisions in a line of play.
+_MAX_LINE = 256
 _VALUE_BYTES = 2
 # Names of stages; the others are "turn N".
 _FIRST_PASS, _SETTLING, _VERIFYING = "first pass", "settling", "verifying"
@@ -105,7 +108,7 @@ class Step:
     # Values in the table; positions include symmetric ones.
     numbers: int
     positions: int
-    # Memory in bytes.
+    # Memory in bytes, with one thread.
     memory: int
     # Whether the table exists.
     is_done: bool
@@ -174,7 +177,10 @@ def _plan_step(game: Game, folder: Path, material: Material) -> Step:
         except BadTable as error:
             raise BadTable(f"{error}. Delete it to solve it again") from None
     tables = sum(part.nbytes for part in ranking[:-1])
-    counts = sum(sizes) if _has_predecessors(game, material) else 0
+    memory = _VALUE_BYTES * _num_values(material, ranking) + tables + 8 * BLOCK_SIZE
+    memory += sum(part.nbytes for part in _make_scratch(game, ranking))
+    if _has_predecessors(game, material):
+        memory += sum(sizes)
     return Step(
         material=material,
         label=label,
@@ -182,7 +188,7 @@ def _plan_step(game: Game, folder: Path, material: Material) -> Step:
         needed=needed,
         numbers=sum(sizes),
         positions=sum(count_positions(numbering, view) for view in views),
-        memory=_VALUE_BYTES * _num_values(material, ranking) + counts + tables + 8 * BLOCK_SIZE,
+        memory=memory,
         is_done=is_done,
     )
 
@@ -215,14 +221,25 @@ def _num_values(material: Material, ranking: RankingTables) -> int:
 
 
 def _make_work(
+    game: Game,
     view: Material,
     ranking: RankingTables,
     values: NDArray[np.uint16],
     open_turns: NDArray[np.uint8] = _NO_OPEN_TURNS,
 ) -> Work:
-    start = np.int64(material_start(view, ranking))
-    first_sets = np.zeros((FIRST_SETS, 5), np.uint64)
-    return Work(ranking, values, np.array(view, np.int64), start, open_turns, first_sets)
+    start, scratch = np.int64(material_start(view, ranking)), _make_scratch(game, ranking)
+    return Work(ranking, values, np.array(view, np.int64), start, open_turns, scratch)
+
+
+def _make_scratch(game: Game, ranking: RankingTables) -> Scratch:
+    assert game.numbering is not None
+    return Scratch(
+        first_sets=np.zeros((FIRST_SETS, 5), np.uint64),
+        sets=np.empty(len(ranking.cells), np.uint64),
+        legal=np.empty(_MAX_LINE * game.num_actions, np.int32),
+        after=np.empty((MAX_TURNS_OF_POSITION, len(game.numbering.like)), np.uint64),
+        pending=np.empty(MAX_PENDING + len(ranking.cell_maps), np.int64),
+    )
 
 
 def check_space(steps: Sequence[Step], folder: Path) -> None:
@@ -278,17 +295,17 @@ def estimate_seconds(game: Game, steps: Iterable[Step]) -> tuple[float, float]:
     view = both_views([largest.material])[-1]
     size = material_size(view, ranking)
     # Only read, so no memory pages are allocated.
-    work = _make_work(view, ranking, np.zeros(_num_values(largest.material, ranking), np.uint16))
-    buffer, faults = np.empty(_LISTS * game.num_actions, np.int32), np.zeros(3, np.int64)
+    values = np.zeros(_num_values(largest.material, ranking), np.uint16)
+    work, faults = _make_work(game, view, ranking, values), np.zeros(3, np.int64)
     has_predecessors = _has_predecessors(game, largest.material)
     verify = verify_after_pass if has_predecessors else retrograde.verify
     # The first call compiles.
-    verify(work, numbering.like, 0, 1, buffer, faults)
+    verify(work, numbering.like, 0, 1, faults)
     starts = np.linspace(0, max(size - _SAMPLE_SIZE, 0), _SAMPLES, dtype=np.int64).tolist()
     samples = [(low, min(low + _SAMPLE_SIZE, size)) for low in starts]
     began = time.process_time()
     for low, high in samples:
-        verify(work, numbering.like, low, high, buffer, faults)
+        verify(work, numbering.like, low, high, faults)
     cost = (time.process_time() - began) / max(sum(high - low for low, high in samples), 1)
     seconds_per_pass: float = cost * sum(step.numbers for step in remaining)
     least, most = _STAGES if has_predecessors else _PASSES
@@ -509,22 +526,21 @@ class Solver:
     ) -> NDArray[np.int64]:
         """Run a compiled function over a chunk; return its counts, int64[3]."""
         counts = np.zeros(3, np.int64)
-        legal = np.empty(_LISTS * self.game.num_actions, np.int32)
-        work = task.work._replace(first_sets=np.zeros_like(task.work.first_sets))
-        function(work, self._numbering.like, *arguments, task.low, task.high, legal, counts)
+        open_turns = self._open_turns[task.view]
+        work = _make_work(self.game, task.view, self._ranking, self._values, open_turns)
+        function(work, self._numbering.like, *arguments, task.low, task.high, counts)
         return counts
 
     def _tasks(self) -> Iterator["_Task"]:
         """Yield the chunks of all views; with predecessors, chunks consist of whole first sets."""
         for view in self._views:
-            work = _make_work(view, self._ranking, self._values, self._open_turns[view])
             size = len(self._part(view))
             bounds = np.append(np.arange(0, size, CHUNK_SIZE), size)
             if self._has_predecessors:
                 befores = self._befores(view)
                 bounds = np.unique(befores[np.searchsorted(befores, bounds)])
             for low, high in itertools.pairwise(bounds.tolist()):
-                yield _Task(work, low, high)
+                yield _Task(view, low, high)
 
     def _befores(self, view: Material) -> NDArray[np.int64]:
         """Return the number of positions before each representative of a view, and their total."""
@@ -580,7 +596,7 @@ class Solver:
 class _Task(NamedTuple):
     """A chunk of the numbers of a view."""
 
-    work: Work
+    view: Material
     low: int
     high: int
 
