@@ -3,6 +3,7 @@
 import { Board, element, pressedLetter, toTitle } from "./board.js";
 import { Connection } from "./connection.js";
 import { enterGame } from "./create.js";
+import { showEndCard, showNewGames } from "./end.js";
 import { showExports } from "./export.js";
 import { findGame, updateGame } from "./games.js";
 import { countResult, levelOf } from "./ladder.js";
@@ -10,7 +11,6 @@ import { drawOverlay } from "./overlay.js";
 import { Pace } from "./pace.js";
 import { Panels, SHORTCUTS } from "./panels.js";
 import { isOn, playSound } from "./settings.js";
-import { loadStyle } from "./styles.js";
 
 const find = (id) => document.getElementById(id);
 const HINT_COLOR = "#1d6b3c";
@@ -38,8 +38,8 @@ class GameView {
 
   // Messages of the server
 
-  on_welcome({ setting, seats, is_owner: isOwner, assistance, exports }) {
-    this.seats = seats;
+  on_welcome({ setting, seats, request, is_owner: isOwner, assistance, exports }) {
+    Object.assign(this, { seats, request });
     find("connection-alert").hidden = true;
     find("header-title").textContent = find("game-title").textContent = toTitle(setting.game);
     find("rules-link").hidden = false;
@@ -83,21 +83,21 @@ class GameView {
     document.title = this.title;
     find("move-form").hidden = !this.seats.length || Boolean(state.result);
     find("game").hidden = false;
-    if (!before) this.panels.markTurn(this.turns);
+    if (!before) {
+      this.panels.markTurn(this.turns);
+      showNewGames(find("new-games"), this);
+    }
     if (!before && document.activeElement === document.body) find("game-title").focus({ preventScroll: true });
     // The display is complete.
     find("game").dataset.decisions = state.decisions;
   }
 
   /** Show the card of a finished game. */
-  async showEnd() {
+  showEnd() {
     find("end-card").hidden = true;
     if (!this.state.result) return;
-    const [{ showEndCard }] = await Promise.all([import("./end.js"), loadStyle("puzzles.css")]);
-    if (gameView !== this || !this.state.result) return;
-    const { game, state, panels } = this;
-    showEndCard(find("end-card"), { game, state, panels });
-    panels.markTurn(this.turns);
+    showEndCard(find("end-card"), this);
+    this.panels.markTurn(this.turns);
   }
 
   /** Count the end of a game against an opponent of the ladder. */
@@ -279,8 +279,7 @@ class GameView {
   execute(name, fields) {
     if (this.isViewingPast) this.showPresent();
     if (name === "rematch") this.hasOfferedRematch = true;
-    if (name === "new_game") location.hash = `#/new/${this.panels.setting.game}`;
-    else if (name === "analyze") location.hash = `#/analyze/${this.game}`;
+    if (name === "analyze") location.hash = `#/analyze/${this.game}`;
     else if (name === "rematch" && this.rematch) this.goToRematch();
     else if (name === "flip") {
       this.board.flip();

@@ -3,9 +3,9 @@
 
 import { button, element, toTitle } from "./board.js";
 import { fetchCatalogue } from "./connection.js";
-import { createGame, openGame } from "./create.js";
+import { startGame } from "./create.js";
 import { readGames, refreshStandings } from "./games.js";
-import { defaultOpponent, describePlayer, hasBeaten, levelOf, storeLevel } from "./ladder.js";
+import { defaultOpponent, describePlayer, hasBeaten, levelOf } from "./ladder.js";
 import { renderPicture } from "./picture.js";
 
 const MAX_CONTINUED_GAMES = 4;
@@ -84,7 +84,6 @@ function renderCard(kind) {
 }
 
 function playAgainst(kind, opponent, playButton) {
-  storeLevel(kind, levelOf(opponent));
   create({ game: kind, seats: [catalogue.human, opponent] }, 0, playButton);
 }
 
@@ -109,13 +108,9 @@ function showOpponents(kind, playButton) {
 }
 
 /** Create a game with the person on `seat`. */
-async function create(request, seat, createButton) {
+function create(request, seat, createButton) {
   showError("");
-  try {
-    openGame(await createGame(request, createButton), [seat]);
-  } catch (error) {
-    showError(error.message);
-  }
+  startGame(request, [seat], createButton, showError);
 }
 
 // Games with a friend

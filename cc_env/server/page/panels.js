@@ -51,14 +51,13 @@ export class Panels {
       resign: control("⚑", "Resign", () => this.resign()),
       more: control("⋯", "More", () => {}),
       flip: button("Flip", () => this.execute("flip"), { title: SHORTCUTS.flip }),
-      newGame: button("New game", () => this.execute("new_game")),
       rematch: button("Rematch", () => this.execute("rematch"), { title: "seats swapped" }),
       analyze: button("Analyze", () => this.execute("analyze"), { title: "step through the game, with evaluations by a player" }),
     };
-    const { take_back: takeBack, hint, draw, resign, more, flip, newGame, analyze } = this.buttons;
+    const { take_back: takeBack, hint, draw, resign, more, flip, analyze } = this.buttons;
     more.setAttribute("popovertarget", "more");
     find("buttons").replaceChildren(takeBack, hint, draw, resign, more);
-    find("more-buttons").replaceChildren(flip, newGame, analyze);
+    find("more-buttons").replaceChildren(flip, analyze);
   }
 
   /** Resign at the second click; the question is withdrawn when the button loses the focus. */

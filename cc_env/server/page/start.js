@@ -3,7 +3,7 @@
 import { element, toTitle } from "./board.js";
 import { fetchCatalogue, fetchJson } from "./connection.js";
 import { createGame, openGame } from "./create.js";
-import { defaultOpponent, describePlayer, levelOf, storeLevel } from "./ladder.js";
+import { defaultOpponent, describePlayer, levelOf } from "./ladder.js";
 import { readStored, store } from "./storage.js";
 
 const form = document.getElementById("start");
@@ -62,7 +62,6 @@ async function submit() {
   try {
     const request = formRequest();
     const created = await createGame(request, form.querySelector("button.main"));
-    storeLevel(request.game, Math.max(...request.seats.map(levelOf)));
     openGame(created, ownSeats(created.tokens));
   } catch (error) {
     showError(error);
