@@ -117,18 +117,21 @@ def test_friend_is_invited_by_a_link(open_home, open_pages, address):
     page.select_option("#friend [name=kind]", "mini_checkers")
     page.click("#friend >> text=3+2")
     page.click("#friend >> text=white")
+    page.fill("#friend [name=player]", "Bob")
     page.click("#friend >> text=Create link")
     page.wait_for_selector("#game[data-decisions='0']")
+    assert page.is_hidden("#own-name")
     assert page.locator(".stone[aria-label=white]").evaluate("e => e.parentElement.id") == (
         "bottom-seat"
     )
     assert page.text_content("#clock0") == "3:00"
-    friend.goto(address)
-    friend.click("#settings summary")
-    friend.fill("#settings [name=player]", "Ann")
-    friend.press("#settings [name=player]", "Enter")
     friend.goto(page.input_value("#invitation input"))
     friend.wait_for_selector("rect.selectable")
+    assert friend.text_content("#top-seat .name") == "Bob"
+    friend.fill("#own-name input", "Ann")
+    friend.press("#own-name input", "Enter")
+    friend.wait_for_selector("#own-name", state="hidden")
+    assert friend.input_value("#settings [name=player]") == "Ann"
     page.wait_for_selector("#invitation", state="hidden")
     page.wait_for_selector("#top-seat .name:text-is('Ann')")
     page.wait_for_selector("#status:text-is('Ann to move')")

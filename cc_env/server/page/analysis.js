@@ -1,7 +1,7 @@
 // The analysis page: #/analyze shows an imported game or position, #/analyze/GAME a served one.
 // It keeps a tree of turns; the server provides positions, legal moves and evaluations.
 
-import { Board, button, element, pressedLetter, toTitle } from "./board.js";
+import { Board, button, capitalize, element, find, pressedLetter, toTitle } from "./board.js";
 import { fetchCatalogue, fetchJson } from "./connection.js";
 import { MARK_COLORS, drawGauge, drawGraph } from "./graph.js";
 import { describePlayer, levelOf } from "./ladder.js";
@@ -10,7 +10,6 @@ import { playerSpecs, readOptions, renderOptionField } from "./start.js";
 import { readStored, store } from "./storage.js";
 import { Node, listRows } from "./tree.js";
 
-const find = (id) => document.getElementById(id);
 // The sessionStorage key of the tree, so that it survives a reload.
 const STORAGE_KEY = "analysis";
 // Thinking time for a first evaluation, and for each turn of a game.
@@ -93,9 +92,7 @@ class AnalysisView {
     this.result = saved?.result ?? result;
     const showReason = (reason) => (find("analysis-status").textContent = reason);
     this.board = new Board(find("analysis-board"), setting, (action) => this.play(action), showReason);
-    // The board does not take the focus, so that arrow keys step through the game.
-    this.board.svg.addEventListener("mousedown", (event) => event.preventDefault());
-    if (seats.length === 1 && setting.top === seats[0]) this.board.flip();
+    this.board.takeSide(seats);
     document.title = `cc_env: analysis of ${toTitle(game)}`;
     find("header-title").textContent = find("analysis-heading").textContent = `Analysis of ${toTitle(game)}`;
     fillAnalysts(analysts);
@@ -126,7 +123,7 @@ class AnalysisView {
     const names = this.setting.players.map((color, seat) => (this.players[seat] === color ? color : `${this.playerName(seat)} (${color})`));
     const result = this.result.replace(/\{([01])\}/g, (_, seat) => this.playerName(Number(seat)));
     const parts = [this.players.some(Boolean) && names.join(" – "), result].filter(Boolean);
-    find("analysis-title").textContent = parts.map((text) => (this.room ? text[0].toUpperCase() + text.slice(1) : text)).join(" · ");
+    find("analysis-title").textContent = parts.map((text) => (this.room ? capitalize(text) : text)).join(" · ");
     if (this.room) find("analysis-title").append(" · ", element("a", { href: `#/${this.room}/review`, textContent: "Review" }));
     find("game-select").parentNode.hidden = games.length < 2;
     find("game-select").replaceChildren(...games.map((title, value) => element("option", { value, textContent: title })));

@@ -34,12 +34,13 @@ export function renderShape([kind, ...v]) {
 
 const GAME_TITLES = { capture_conquer: "Capturing & Conquering", morris: "Nine men's morris" };
 
+/** Capitalize a sentence or a name, except player specs. */
+export const capitalize = (text) => (/^\w+:/.test(text) ? text : text[0].toUpperCase() + text.slice(1));
+
 /** Return an identifier as a title: "Mini checkers" for mini_checkers. */
-export function toTitle(name) {
-  if (name in GAME_TITLES) return GAME_TITLES[name];
-  const words = name.replaceAll("_", " ");
-  return words[0].toUpperCase() + words.slice(1);
-}
+export const toTitle = (name) => GAME_TITLES[name] ?? capitalize(name.replaceAll("_", " "));
+
+export const find = (id) => document.getElementById(id);
 
 export function svgElement(name, attributes = {}) {
   const node = document.createElementNS(SVG_NAMESPACE, name);
@@ -56,6 +57,13 @@ export function element(name, properties = {}, ...children) {
 export function button(textContent, onClick, properties = {}) {
   const node = element("button", { type: "button", textContent, ...properties });
   node.addEventListener("click", onClick);
+  return node;
+}
+
+/** Return a button with an icon above a word, and its key if there is one. */
+export function control(icon, word, onClick, key, properties = {}) {
+  const node = button("", onClick, { title: key ?? "", ariaKeyShortcuts: key, ...properties });
+  node.append(element("span", { className: "icon", textContent: icon, ariaHidden: "true" }), element("span", { textContent: word }));
   return node;
 }
 
@@ -109,6 +117,12 @@ export class Board {
     // A touch of a piece that can move neither scrolls nor zooms.
     this.svg.addEventListener("touchstart", (event) => this.canDrag(event.target.cell) && event.preventDefault(), { passive: false });
     this.svg.addEventListener("keydown", (event) => this.onKeyDown(event));
+  }
+
+  /** Show the side of the only one of `seats` below, and leave the focus, so that arrow keys step through the game. */
+  takeSide(seats) {
+    this.svg.addEventListener("mousedown", (event) => event.preventDefault());
+    if (seats.length === 1 && this.setting.top === seats[0]) this.flip();
   }
 
   // Geometry

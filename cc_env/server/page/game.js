@@ -1,6 +1,6 @@
 // A game: its board and panels, the messages of the server, and past positions.
 
-import { Board, element, pressedLetter, toTitle } from "./board.js";
+import { Board, capitalize, element, find, pressedLetter, toTitle } from "./board.js";
 import { Connection } from "./connection.js";
 import { enterGame } from "./create.js";
 import { showEndCard, showNewGames } from "./end.js";
@@ -12,7 +12,6 @@ import { Pace } from "./pace.js";
 import { Panels, SHORTCUTS } from "./panels.js";
 import { isOn, playSound } from "./settings.js";
 
-const find = (id) => document.getElementById(id);
 const HINT_COLOR = "#1d6b3c";
 const HINT_WIDTH = 9;
 const THREAT_COLOR = "#b3261e";
@@ -52,9 +51,7 @@ class GameView {
     }
     const showError = (reason) => this.panels.showMessage(reason, true);
     this.board = new Board(find("board"), setting, (action) => this.play(action), showError);
-    // The board does not take the focus, so that arrow keys step through the game.
-    this.board.svg.addEventListener("mousedown", (event) => event.preventDefault());
-    if (seats.length === 1 && setting.top === seats[0]) this.board.flip();
+    this.board.takeSide(seats);
     const permissions = { seats, assistance, canRematch: seats.length > 0 || isOwner };
     this.panels = new Panels(setting, permissions, (name, fields) => this.execute(name, fields));
     if (isOwner) this.pace = new Pace((command, fields) => this.send(command, fields));
@@ -184,7 +181,7 @@ class GameView {
       const alert = find("connection-alert");
       alert.hidden = false;
       alert.classList.add("final");
-      const heading = element("h1", { textContent: reason[0].toUpperCase() + reason.slice(1) });
+      const heading = element("h1", { textContent: capitalize(reason) });
       alert.replaceChildren(heading, element("a", { href: "#", textContent: "Start a new game" }));
       return;
     }
@@ -309,7 +306,7 @@ document.addEventListener("keydown", (event) => {
   if (/INPUT|SELECT/.test(event.target.tagName)) return;
   const command = Object.keys(SHORTCUTS).find((name) => SHORTCUTS[name] === pressedLetter(event));
   const step = { ArrowLeft: -1, ArrowRight: gameView.isViewingPast ? 1 : 0 }[event.key];
-  if (command) gameView.execute(command);
+  if (command) gameView.panels.press(command);
   else if (step && !event.defaultPrevented) gameView.viewTurn(gameView.turns + step);
   else if (!event.defaultPrevented && !/BUTTON|SUMMARY/.test(event.target.tagName) && gameView.pace?.onKey(event.key)) {
     event.preventDefault();
@@ -317,4 +314,5 @@ document.addEventListener("keydown", (event) => {
 });
 
 find("threats").addEventListener("change", () => gameView?.showPresent());
+addEventListener("playername", () => gameView?.connection.rejoin());
 addEventListener("blur", () => gameView?.board?.cancelDrag());

@@ -1,7 +1,7 @@
 // The home page: games to continue, a card for each kind of game, which starts a game against its
 // ladder, and a form to invite a friend.
 
-import { button, element, toTitle } from "./board.js";
+import { button, element, find, toTitle } from "./board.js";
 import { fetchCatalogue } from "./connection.js";
 import { startGame } from "./create.js";
 import { readGames, refreshStandings } from "./games.js";
@@ -12,7 +12,6 @@ const MAX_CONTINUED_GAMES = 4;
 // How long home stays empty while a server that was just started prepares it, before a notice.
 const NOTICE_MILLISECONDS = 500;
 
-const find = (id) => document.getElementById(id);
 const friendForm = find("friend");
 let catalogue = null;
 

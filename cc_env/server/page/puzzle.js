@@ -3,7 +3,7 @@
 //   judge(turns, turn)   the judgment of a turn after the correct ones, as POST /puzzle/turn
 //   solve(turns)         the best turns after the correct ones, as POST /puzzle/solution
 
-import { Board, button, element, renderShape, updateTabStop } from "./board.js";
+import { Board, element, renderShape, updateTabStop } from "./board.js";
 import { drawOverlay } from "./overlay.js";
 import { playSound } from "./settings.js";
 
@@ -13,6 +13,9 @@ const SLOW_MS = 1000;
 const REFUTATION_COLOR = "#b3261e";
 const SOLUTION_COLOR = "#1d7a43";
 const ARROW_WIDTH = 9;
+
+// Class of controls that end with the task.
+export const UNTIL_END = { className: "until-end" };
 
 const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
@@ -251,12 +254,4 @@ export class TaskView {
     this.parts.card.replaceChildren(line, element("div", { className: "buttons" }, ...buttons));
     document.getElementById("announcements").textContent = text;
   }
-}
-
-/** Return a button of a task: an icon above a word; one of a class "until-end" ends with the task. */
-export function control(icon, word, onClick, key, className = "") {
-  const node = button("", onClick, { className, ...(key && { title: key }) });
-  if (key) node.setAttribute("aria-keyshortcuts", key);
-  node.append(element("span", { textContent: icon, ariaHidden: "true" }), word);
-  return node;
 }

@@ -1,14 +1,14 @@
 // Puzzles: #/puzzles lists the games with the solver's rating and the themes, #/puzzle/KIND/NUMBER is a
 // puzzle, #/puzzle/KIND/NUMBER/THEME one of a theme, #/puzzle/KIND the next one.
 
-import { button, element, pressedLetter, toTitle } from "./board.js";
+import { button, control, element, pressedLetter, toTitle } from "./board.js";
 import { fetchCatalogue, fetchJson } from "./connection.js";
 import { createGame, withProgress } from "./create.js";
 import { describeDays, puzzleAddress, renderDaily } from "./daily.js";
 import { defaultOpponent } from "./ladder.js";
 import { renderPicture } from "./picture.js";
 import { chooseNext, readProgress, recordDay, recordResult } from "./progress.js";
-import { TaskView, control } from "./puzzle.js";
+import { TaskView, UNTIL_END } from "./puzzle.js";
 import { store } from "./storage.js";
 
 const root = document.getElementById("puzzles");
@@ -136,8 +136,8 @@ class PuzzleView {
       onSolved: () => this.showSolved(date),
       onSolutionShown: () => this.showFailed(),
       controls: [
-        control("?", "Hint", () => this.hint(), "h", "until-end"), control("✓", "Solution", () => this.task.showSolution(), "", "until-end"),
-        control("»", "Skip", () => this.next(), "n", "until-end"), control("⇅", "Flip", () => this.flip(), "f"),
+        control("?", "Hint", () => this.hint(), "h", UNTIL_END), control("✓", "Solution", () => this.task.showSolution(), null, UNTIL_END),
+        control("»", "Skip", () => this.next(), "n", UNTIL_END), control("⇅", "Flip", () => this.flip(), "f"),
       ],
     });
   }

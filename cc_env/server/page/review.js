@@ -1,12 +1,12 @@
 // The review of a game: a graph with its turning points, at most three moments to try again, and the
 // turns with marks. The server computes it turn by turn and chooses the moments and their reasons.
 
-import { Board, button, element, pressedLetter, toTitle } from "./board.js";
+import { Board, button, control, element, pressedLetter, toTitle } from "./board.js";
 import { fetchJson } from "./connection.js";
 import { drawGauge, drawGraph } from "./graph.js";
 import { describePlayer } from "./ladder.js";
 import { renderPicture } from "./picture.js";
-import { TaskView, control } from "./puzzle.js";
+import { TaskView, UNTIL_END } from "./puzzle.js";
 import { store } from "./storage.js";
 
 const root = document.getElementById("review");
@@ -78,8 +78,7 @@ class ReviewView {
     this.nodes = [null, ...turns].map((turn) => ({ turn, chances: null, assessment: null }));
     this.render();
     this.board = new Board(this.parts.board, setting, () => {});
-    this.board.svg.addEventListener("mousedown", (event) => event.preventDefault());
-    if (seats.length === 1 && setting.top === seats[0]) this.board.flip();
+    this.board.takeSide(seats);
     this.goTo(turns.length);
   }
 
@@ -240,7 +239,7 @@ class ReviewView {
   retry(index) {
     const { moments } = this.summary;
     const { turn, text, sign, change, state, solution } = moments[index];
-    const showButton = control("✓", "Show", () => this.task.showSolution(), "", "until-end");
+    const showButton = control("✓", "Show", () => this.task.showSolution(), null, UNTIL_END);
     showButton.disabled = true;
     const next = () => (moments[index + 1] ? this.retry(index + 1) : this.leaveMoment());
     const finish = (text) => () => this.task.showCard(text,
@@ -257,7 +256,7 @@ class ReviewView {
       onSolved: finish("Correct"),
       onSolutionShown: finish(`The best turn was ${solution.text}`),
       controls: [
-        control("?", "Hint", () => this.task.hint(), "h", "until-end"), showButton, control("»", "Next", next, "n"),
+        control("?", "Hint", () => this.task.hint(), "h", UNTIL_END), showButton, control("»", "Next", next, "n"),
         control("⇅", "Flip", () => this.task.flip(), "f"), control("←", "Back", () => this.leaveMoment(), "Escape"),
       ],
     });
