@@ -173,6 +173,12 @@ def test_refusals_name_cells_in_the_readable_notation(game):
         parse_move(game, game.initial, choices, None, "b3 b4")
 
 
+@pytest.mark.parametrize("name", ["checkers", "mini_checkers"])
+def test_cells_of_draughts_are_the_numbered_squares(name):
+    cells = view.static_state(make_game(name))["cells"]
+    assert sorted(int(cell_name) for *_, cell_name in cells) == [*range(1, len(cells) + 1)]
+
+
 def test_cells_are_named_by_board_labels():
     game = make_game("elsewhere.tictactoe")
     game = game.replace(row_labels="321", column_labels="abc")

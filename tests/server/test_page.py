@@ -727,7 +727,18 @@ def test_new_game_is_at_its_top_with_an_accessible_board(open_game):
     assert page.evaluate("document.activeElement.id") == "game-title"
     rows = page.locator("[role=grid][aria-label='Mini checkers'] [role=row]")
     assert rows.count() == 6
-    assert rows.first.locator("[role=gridcell]").count() == 6
+    assert rows.first.locator("[role=gridcell]").count() == 3
+    # Arrow keys lead over the dark squares, which alone are cells.
+    page.focus("rect[data-cell='5,0']")
+    for key, cell in (
+        ("Right", "5,2"),
+        ("Up", "4,3"),
+        ("Up", "3,2"),
+        ("Left", "3,0"),
+        ("Down", "4,1"),
+    ):
+        page.keyboard.press(f"Arrow{key}")
+        assert page.evaluate("document.activeElement.dataset.cell") == cell
     titles = page.eval_on_selector_all("#game button[title]", "all => all.map(node => node.title)")
     assert sorted(title for title in titles if len(title) == 1) == ["f", "h", "u"]
 

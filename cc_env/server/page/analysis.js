@@ -1,10 +1,10 @@
 // The analysis page: #/analyze shows an imported game or position, #/analyze/GAME a served one.
 // It keeps a tree of turns; the server provides positions, legal moves and evaluations.
 
-import { Board, button, capitalize, element, find, pressedLetter, toTitle } from "./board.js";
+import { Board, button, capitalize, element, find, pressedKey, toTitle } from "./board.js";
 import { fetchCatalogue, fetchJson } from "./connection.js";
 import { MARK_COLORS, drawGauge, drawGraph } from "./graph.js";
-import { describePlayer, levelOf } from "./ladder.js";
+import { levelOf, nameOf } from "./ladder.js";
 import { drawOverlay } from "./overlay.js";
 import { playerSpecs, readOptions, renderOptionField } from "./start.js";
 import { readStored, store } from "./storage.js";
@@ -111,17 +111,11 @@ class AnalysisView {
     store(STORAGE_KEY, { start, players, result, tree: this.root.children }, "sessionStorage");
   }
 
-  /** Return "you", the name of a player, or the color of a person without one. */
-  playerName(seat) {
-    const spec = this.players[seat];
-    if (this.seats.length === 1 && this.seats[0] === seat) return "you";
-    return spec === "human" ? this.setting.players[seat] : describePlayer(spec, this.setting.rungs).split(", ")[0];
-  }
-
   showTitle() {
     const { games, index } = this.data;
-    const names = this.setting.players.map((color, seat) => (this.players[seat] === color ? color : `${this.playerName(seat)} (${color})`));
-    const result = this.result.replace(/\{([01])\}/g, (_, seat) => this.playerName(Number(seat)));
+    const nameOfSeat = (seat) => nameOf(Number(seat), this.seats, this.players, this.setting);
+    const names = this.setting.players.map((color, seat) => (this.players[seat] === color ? color : `${nameOfSeat(seat)} (${color})`));
+    const result = this.result.replace(/\{([01])\}/g, (_, seat) => nameOfSeat(seat));
     const parts = [this.players.some(Boolean) && names.join(" – "), result].filter(Boolean);
     find("analysis-title").textContent = parts.map((text) => (this.room ? capitalize(text) : text)).join(" · ");
     if (this.room) find("analysis-title").append(" · ", element("a", { href: `#/${this.room}/review`, textContent: "Review" }));
@@ -482,9 +476,8 @@ find("play-from-here").addEventListener("click", () => view?.state && view.playF
 find("analysis-position").addEventListener("focus", (event) => event.target.select());
 for (const button of document.querySelectorAll("#steps button")) button.addEventListener("click", () => view?.state && view.step(button.value));
 document.addEventListener("keydown", (event) => {
-  if (!view?.state || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
-  const name = SHORTCUTS[event.key] ?? SHORTCUTS[pressedLetter(event)];
-  if (!name || /INPUT|SELECT|TEXTAREA/.test(event.target.tagName)) return;
+  const name = view?.state && SHORTCUTS[pressedKey(event)];
+  if (!name) return;
   event.preventDefault();
   view.step(name);
 });

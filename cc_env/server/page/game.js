@@ -1,6 +1,6 @@
 // A game: its board and panels, the messages of the server, and past positions.
 
-import { Board, capitalize, element, find, pressedLetter, toTitle } from "./board.js";
+import { Board, capitalize, element, find, pressedKey, toTitle } from "./board.js";
 import { Connection } from "./connection.js";
 import { enterGame } from "./create.js";
 import { showEndCard, showNewGames } from "./end.js";
@@ -302,15 +302,13 @@ find("moves").addEventListener("click", ({ target, currentTarget }) => {
 });
 
 document.addEventListener("keydown", (event) => {
-  if (!gameView?.state || event.ctrlKey || event.metaKey || event.altKey) return;
-  if (/INPUT|SELECT/.test(event.target.tagName)) return;
-  const command = Object.keys(SHORTCUTS).find((name) => SHORTCUTS[name] === pressedLetter(event));
-  const step = { ArrowLeft: -1, ArrowRight: gameView.isViewingPast ? 1 : 0 }[event.key];
+  const key = gameView?.state && pressedKey(event);
+  if (!key) return;
+  const command = Object.keys(SHORTCUTS).find((name) => SHORTCUTS[name] === key);
+  const step = { ArrowLeft: -1, ArrowRight: gameView.isViewingPast ? 1 : 0 }[key];
   if (command) gameView.panels.press(command);
-  else if (step && !event.defaultPrevented) gameView.viewTurn(gameView.turns + step);
-  else if (!event.defaultPrevented && !/BUTTON|SUMMARY/.test(event.target.tagName) && gameView.pace?.onKey(event.key)) {
-    event.preventDefault();
-  }
+  else if (step) gameView.viewTurn(gameView.turns + step);
+  else if (gameView.pace?.onKey(key)) event.preventDefault();
 });
 
 find("threats").addEventListener("change", () => gameView?.showPresent());

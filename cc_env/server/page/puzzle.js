@@ -3,7 +3,7 @@
 //   judge(turns, turn)   the judgment of a turn after the correct ones, as POST /puzzle/turn
 //   solve(turns)         the best turns after the correct ones, as POST /puzzle/solution
 
-import { Board, element, renderShape, updateTabStop } from "./board.js";
+import { Board, element, pressedKey, renderShape, updateTabStop } from "./board.js";
 import { drawOverlay } from "./overlay.js";
 import { playSound } from "./settings.js";
 
@@ -16,6 +16,16 @@ const ARROW_WIDTH = 9;
 
 // Class of controls that end with the task.
 export const UNTIL_END = { className: "until-end" };
+
+/** Press the control that has the pressed key. */
+export function pressControl(root, event) {
+  const key = pressedKey(event).replace(" ", "Space");
+  const nodes = [...root.querySelectorAll("[aria-keyshortcuts]:enabled")];
+  const node = nodes.find(({ ariaKeyShortcuts }) => ariaKeyShortcuts.split(" ").includes(key));
+  if (!node) return;
+  event.preventDefault();
+  node.click();
+}
 
 const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
@@ -111,8 +121,9 @@ export class TaskView {
 
   // Turns
 
-  /** Run a request and its display; the board waits for it. An error is shown. */
-  async run(work) {
+  /** Run a request and its display, for which the board waits, and then the latest control pressed meanwhile. An error is shown. */
+  async run(work, isControl = false) {
+    if (this.isBusy && isControl) this.nextControl = work;
     if (this.isBusy || this.isOver) return;
     this.isBusy = true;
     this.setPhase("busy");
@@ -124,6 +135,9 @@ export class TaskView {
       this.showMessage(error.message);
       this.wait("turn");
     }
+    const { nextControl } = this;
+    this.nextControl = null;
+    if (nextControl && !this.isClosed) this.run(nextControl);
   }
 
   /** Return the response of the server; a slow one is announced. */
@@ -206,7 +220,7 @@ export class TaskView {
       this.hasHelp = true;
       this.solution ??= await this.request(this.source.solve(this.turns));
       if (!this.isClosed) this.beginHint();
-    });
+    }, true);
   }
 
   beginHint() {
@@ -238,7 +252,7 @@ export class TaskView {
       this.state = states.at(-1);
       this.wait("shown");
       this.finish("shown", this.onSolutionShown);
-    });
+    }, true);
   }
 
   finish(phase, report) {

@@ -1,12 +1,12 @@
 // The review of a game: a graph with its turning points, at most three moments to try again, and the
 // turns with marks. The server computes it turn by turn and chooses the moments and their reasons.
 
-import { Board, button, control, element, pressedLetter, toTitle } from "./board.js";
+import { Board, button, capitalize, control, element, pressedKey, toTitle } from "./board.js";
 import { fetchJson } from "./connection.js";
 import { drawGauge, drawGraph } from "./graph.js";
-import { describePlayer } from "./ladder.js";
+import { nameOf } from "./ladder.js";
 import { renderPicture } from "./picture.js";
-import { TaskView, UNTIL_END } from "./puzzle.js";
+import { TaskView, UNTIL_END, pressControl } from "./puzzle.js";
 import { store } from "./storage.js";
 
 const root = document.getElementById("review");
@@ -137,12 +137,6 @@ class ReviewView {
     this.showProgress();
   }
 
-  name(player) {
-    const spec = this.game.players[player];
-    if (this.seats.length === 1 && this.seats[0] === player) return "You";
-    return spec === "human" ? toTitle(this.setting.players[player]) : describePlayer(spec, this.setting.rungs).split(",")[0];
-  }
-
   // Display
 
   showProgress() {
@@ -157,7 +151,7 @@ class ReviewView {
     const { accuracies } = this.summary;
     const known = [0, 1].filter((player) => accuracies[player]);
     const ordered = this.seats[0] === 1 && this.seats.length === 1 ? known.reverse() : known;
-    const parts = ordered.map((player) => `${this.name(player)} ${accuracies[player].percent}\u00a0%`);
+    const parts = ordered.map((player) => `${capitalize(nameOf(player, this.seats, this.game.players, this.setting))} ${accuracies[player].percent}\u00a0%`);
     const isExact = known.length > 0 && known.every((player) => accuracies[player].is_exact);
     return parts.length ? `${isExact ? "Exact accuracy" : "Accuracy"}: ${parts.join(" · ")}` : "No turn could be graded";
   }
@@ -274,14 +268,9 @@ class ReviewView {
 }
 
 document.addEventListener("keydown", (event) => {
-  if (!view || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
-  if (/INPUT|SELECT|TEXTAREA/.test(event.target.tagName)) return;
-  const key = event.key.length === 1 ? pressedLetter(event) : event.key;
-  if (view.task) {
-    const node = [...root.querySelectorAll("[aria-keyshortcuts]")].find((node) => node.getAttribute("aria-keyshortcuts") === key);
-    node?.click();
-  } else if (SHORTCUTS[key]) {
-    event.preventDefault();
-    view.step(SHORTCUTS[key]);
-  }
+  const name = view && !view.task && SHORTCUTS[pressedKey(event)];
+  if (view?.task) pressControl(root, event);
+  if (!name) return;
+  event.preventDefault();
+  view.step(name);
 });
