@@ -169,7 +169,7 @@ def test_refusals_name_cells_in_the_readable_notation(game):
     choices = list_choices(game, game.initial)
     with pytest.raises(IllegalAction, match="a1 cannot go to b1; it can go to: c3"):
         parse_move(game, game.initial, choices, None, "a1 b1")
-    with pytest.raises(IllegalAction, match="b3 is empty; blue can move from: a1, b1, "):
+    with pytest.raises(IllegalAction, match="b3 is empty; you can move from: a1, b1, "):
         parse_move(game, game.initial, choices, None, "b3 b4")
 
 

@@ -376,7 +376,7 @@ def test_lesson_is_played_on_its_board(open_game):
     page.click("text=How to play")
     assert lesson_at(page, 1, 0) == "Your move: 6 goes to 8"
     in_lesson(page, 1, "4,1", "3,0")
-    assert "the lesson continues with: 6 goes" in page.text_content("#lesson1 .status")
+    assert "allowed, too. Now: 6 goes" in page.text_content("#lesson1 .status")
     in_lesson(page, 1, "4,1", "3,2")
     assert lesson_at(page, 1, 2) == "white: 13-10"
     page.click("#lesson5 .off-board button")

@@ -156,7 +156,7 @@ class GameView {
     if (piece) {
       this.board.selected = piece;
       this.board.drawMarks();
-      this.panels.showMessage("where to?");
+      this.panels.showMessage("Where to?");
     } else {
       const choices = this.board.choices.filter((choice) => actions.includes(choice.action));
       this.board.closeMenu();

@@ -28,6 +28,7 @@ export async function showHome() {
   refreshStandings(catalogue).then((hasChanged) => hasChanged && showContinued());
   find("cards").replaceChildren(...Object.keys(catalogue.games).map(renderCard));
   fillFriendForm();
+  find("version").textContent = `Version ${catalogue.version}`;
   import("./daily.js").then(({ showDaily }) => showDaily(find("daily-puzzle")));
   // Another route may have been selected meanwhile.
   find("home").hidden = Boolean(location.hash.split("/")[1]);
@@ -76,7 +77,7 @@ function renderCard(kind) {
   choose.setAttribute("aria-label", `${toTitle(kind)}: choose opponent, ${level}`);
   const links = element("p", { className: "links" },
     choose,
-    element("a", { href: `#/learn/${kind}`, textContent: "Learn" }),
+    element("a", { href: `#/learn/${kind}` }, "Learn", element("span", { textContent: `, ${game.lesson_minutes} min` })),
     element("a", { href: `#/puzzles/${kind}`, textContent: "Puzzles" }));
   const text = element("div", {}, element("h2", { textContent: toTitle(kind) }), element("p", { textContent: summary }), play, links);
   return element("section", { className: "card" }, renderPicture(game, game.start), text);

@@ -132,7 +132,7 @@ export class Panels {
   showDeclined(offer, player) {
     if (player !== this.ownSeat) this.reoffers[offer] = this.state.turns.length + TURNS_TO_REOFFER;
     this.showButtons();
-    this.showMessage(capitalize(sentence(this.subject(player), "decline", `the ${offer === "take_back" ? "undo" : offer}`)));
+    this.showMessage(sentence(this.subject(player), "decline", `the ${offer === "take_back" ? "undo" : offer}`));
   }
 
   /** Turn the rematch button into a link to the rematch. */
@@ -294,8 +294,7 @@ export class Panels {
     for (const { field, status } of OFFERS) {
       if (this.state[field] !== null) parts.push(sentence(this.subject(this.state[field]), ...status));
     }
-    const text = [...parts, this.notice].filter(Boolean).join(" · ");
-    return text && capitalize(text);
+    return [...parts, this.notice].filter(Boolean).join(" · ");
   }
 
   /** Return the reason of the result, with the names of the players and the last turn. */
@@ -308,6 +307,7 @@ export class Panels {
 
   showMessage(text, isError = false) {
     const message = find("message");
+    text = capitalize(text);
     // Screen readers announce a repeated text only if it differs.
     message.textContent = text && text === message.textContent ? `${text}\u00a0` : text;
     message.classList.toggle("error", isError);
@@ -358,7 +358,7 @@ export class Panels {
       button.textContent = "Copied";
       setTimeout(() => (button.textContent = "Copy"), 2000);
     } catch {
-      this.showMessage("copy the selected link");
+      this.showMessage("Copy the selected link");
     }
   }
 

@@ -3,7 +3,7 @@
 //   judge(turns, turn)   the judgment of a turn after the correct ones, as POST /puzzle/turn
 //   solve(turns)         the best turns after the correct ones, as POST /puzzle/solution
 
-import { Board, element, pressedKey, renderShape, updateTabStop } from "./board.js";
+import { Board, capitalize, element, pressedKey, renderShape, updateTabStop } from "./board.js";
 import { drawOverlay } from "./overlay.js";
 import { playSound } from "./settings.js";
 
@@ -110,7 +110,7 @@ export class TaskView {
   }
 
   showMessage(text) {
-    this.parts.status.textContent = text;
+    this.parts.status.textContent = capitalize(text);
     updateTabStop(this.parts.status);
   }
 

@@ -36,7 +36,7 @@ export async function show(room, tokens) {
     if (error.name === "AbortError" || signal.aborted) return;
     const back = element("a", { href: `#/${room}`, textContent: "Back to the game" });
     const heading = element("h1", { textContent: "Review" });
-    root.replaceChildren(heading, element("p", { className: "error", role: "alert", textContent: error.message }), back);
+    root.replaceChildren(heading, element("p", { className: "error", role: "alert", textContent: capitalize(error.message) }), back);
   }
 }
 

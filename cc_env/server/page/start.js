@@ -29,7 +29,9 @@ export async function show(kind, mode) {
     showGame();
   }
   selectLevel();
-  if (mode === "watch") form.elements.seat0.value = defaultOpponent(form.elements.game.value, catalogue.games[form.elements.game.value].rungs);
+  const { game, seat0, seat1 } = form.elements;
+  // The computer that plays the level of the next game has a stronger opponent.
+  if (mode === "watch") seat0.value = `ladder:${Math.min(levelOf(seat1.value) + 1, catalogue.games[game.value].rungs.length)}`;
   form.onsubmit = (event) => {
     event.preventDefault();
     submit();
