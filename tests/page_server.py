@@ -25,7 +25,7 @@ def open_more(page):
 def new_game(page):
     """Go from a game to the form for another one."""
     open_more(page)
-    page.click("#more >> text=New game")
+    page.click("#more >> text=Custom game")
     page.wait_for_selector("#start:not([hidden])")
 
 

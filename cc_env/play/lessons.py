@@ -5,6 +5,7 @@ tests/play/test_lessons.py checks what the files claim about their turns.
 """
 
 import json
+import math
 import textwrap
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,6 +27,9 @@ from cc_env.rendering.text import to_text
 
 FOLDER = Path(__file__).parent / "lesson_files"
 TEXT_WIDTH = 80
+# Speed of a reader of lessons, and of playing their turns.
+_WORDS_PER_MINUTE = 220
+_SECONDS_PER_TURN = 2
 # Keys of a session state that the page needs to draw a lesson.
 _STATE_KEYS = (
     *("decisions", "pieces", "path", "captured", "last_decision", "mover", "mid_turn", "caption"),
@@ -78,6 +82,14 @@ class Guide:
     # One line about each option of the game.
     options: Mapping[str, str]
     lessons: tuple[Lesson, ...]
+
+    @property
+    def minutes(self) -> int:
+        """The minutes that reading all lessons and playing their turns takes."""
+        texts = self.introduction, *(lesson.text for lesson in self.lessons)
+        turns = sum(len(lesson.turns) for lesson in self.lessons)
+        seconds = 60 * len(" ".join(texts).split()) / _WORDS_PER_MINUTE + _SECONDS_PER_TURN * turns
+        return math.ceil(seconds / 60)
 
 
 @cache
@@ -136,7 +148,7 @@ def _lesson_data(name: str, lesson: Lesson, settings: list[dict[str, Any]]) -> d
     return {
         "title": lesson.title,
         "text": _paragraphs(lesson.text),
-        "options": _option_text(lesson),
+        "options": _option_words(lesson),
         "setting": settings.index(setting),
         "states": states,
         "steps": steps,
@@ -167,6 +179,13 @@ def _paragraphs(text: str) -> list[str]:
 
 def _option_text(lesson: Lesson) -> str:
     return ", ".join(f"{name}={value}" for name, value in lesson.options.items())
+
+
+def _option_words(lesson: Lesson) -> str:
+    """Return the options in words: "size 8, flying"."""
+    options = lesson.options.items()
+    texts = (name if value is True else f"{name} {value}" for name, value in options)
+    return ", ".join(texts).replace("_", " ")
 
 
 # Lessons for the terminal

@@ -145,7 +145,6 @@ def _explain_refusal(
     """Return why the selected cells are not a legal choice."""
     (piece, *targets), style = cells, cell_style(game)
     name, pieces = game.cell_text(piece, style), game.pieces(position)
-    mover = game.players[game.to_move(position)]
     reachable = [choice.cell for choice in choices if piece in choice.pieces and choice.cell]
     if reachable:
         names = format_list(dict.fromkeys(game.cell_text(cell, style) for cell in reachable))
@@ -154,14 +153,14 @@ def _explain_refusal(
     starts = dict.fromkeys(cell for choice in choices for cell in choice.pieces)
     if not starts:
         valid = format_list(game.cell_text(choice.cell, style) for choice in choices if choice.cell)
-        content = f"holds {pieces[piece]}" if piece in pieces else "is empty"
+        content = "is occupied" if piece in pieces else "is empty"
         return f"{name} {content}{note}; choose one of: {valid}"
     if piece not in pieces:
         reason = "is empty"
     elif game.owner(pieces[piece]) != game.to_move(position):
-        reason = f"is not {mover}'s"
+        reason = "is not yours"
     else:
         reason = "cannot move now"
         note += "; a capture comes first" if must_capture(choices) else ""
     valid = format_list(game.cell_text(cell, style) for cell in starts)
-    return f"{name} {reason}{note}; {mover} can move from: {valid}"
+    return f"{name} {reason}{note}; you can move from: {valid}"

@@ -21,6 +21,8 @@ from cc_env.search.scores import MARGIN, PROVEN, WIN, proven_margin
 
 # Own turns and replies over which captures are counted: a turn, the reply, and the answer to it.
 _EXCHANGE_TURNS = 3
+# Least expected result of a player who leads.
+_MIN_LEAD = 0.1
 # Past tenses that do not end in -ed.
 _PAST = {"leave": "left", "take": "took", "win": "won"}
 _SIBILANTS = "s", "x", "z", "ch", "sh", "o"
@@ -74,7 +76,7 @@ def explain_ending(game: Game, result: Result, detail: str = "") -> str:
 
 def describe_task(game: Game, puzzle: Puzzle) -> str:
     """Return the task of a puzzle, such as "Blue to play and win in 3 turns"."""
-    color = game.players[game.to_move(puzzle.position)].capitalize()
+    color = _color(game, puzzle.position)
     goal = "win"
     if puzzle.task != WIN_TASK:
         names = set(game.piece_names.values())
@@ -89,7 +91,7 @@ def describe_theme(game: Game, theme: str) -> str:
 
 def describe_reply(game: Game, position: Position, reply: Turn) -> str:
     """Return a reply as a clause, such as "Red answers e5-a1 and reaches the far corner"."""
-    color = game.players[game.to_move(position)].capitalize()
+    color = _color(game, position)
     clause = f"{color} answers {_text(game, position, reply)}"
     effect = describe_effect(game, position, reply)
     return f"{clause} and {effect}" if effect else clause
@@ -99,13 +101,14 @@ def explain_mistake(game: Game, position: Position, played: Variation, best: Var
     """Return why a turn is worse than the best one, such as "loses 2 men".
 
     Both are variations of the position, which begin with the turns. The best turn is not named, so
-    that a person can search for it; "" if neither line shows a reason.
+    that a person can search for it.
     """
     return (
         _describe_immediate_loss(game, position, played)
         or _describe_missed_win(game, position, best)
         or _describe_forced_results(game, position, played, best)
         or _describe_exchanges(game, position, played, best)
+        or _describe_lead(game, position, played, best)
     )
 
 
@@ -114,9 +117,13 @@ def _describe_immediate_loss(game: Game, position: Position, played: Variation) 
     turns = _split(game, position, played.actions)
     if len(turns) < 2 or game.outcome(turns[1][1]) != 1 - game.to_move(position):
         return ""
-    after, reply = turns[0][1], turns[1][0]
-    effect = describe_effect(game, after, reply, infinitive=True)
-    return f"lets {_opponent(game, position)} {effect} by {_text(game, after, reply)}"
+    return _describe_permission(game, turns[0][1], turns[1][0])
+
+
+def _describe_permission(game: Game, position: Position, reply: Turn) -> str:
+    """Return what a turn permits the next player: "lets Red capture a man by e5-a1"."""
+    effect = describe_effect(game, position, reply, infinitive=True)
+    return f"lets {_color(game, position)} {effect} by {_text(game, position, reply)}"
 
 
 def _describe_missed_win(game: Game, position: Position, best: Variation) -> str:
@@ -142,13 +149,45 @@ def _describe_forced_results(
 def _describe_exchanges(game: Game, position: Position, played: Variation, best: Variation) -> str:
     """Return the pieces that the turn loses, or that the best turn wins; "" if neither."""
     exchanges = _exchanges(game, position, played, best)
-    if exchanges is None or exchanges.played_balance >= exchanges.best_balance:
+    if exchanges is None:
+        return _describe_captures(game, position, played, best)
+    if exchanges.played_balance >= exchanges.best_balance:
         return ""
     if exchanges.played_balance < 0:
         lost = exchanges.lost[: -exchanges.played_balance]
         return f"loses {count_pieces(game, lost)}"
     won = exchanges.best_won[: exchanges.best_balance]
     return f"misses a turn that wins {count_pieces(game, won)}"
+
+
+def _describe_captures(game: Game, position: Position, played: Variation, best: Variation) -> str:
+    """Return the capture that the turn permits, or that the best turn makes; "" if neither."""
+    (turn, after), *_ = _split(game, position, played.actions)
+    (best_turn, best_after), *_ = _split(game, position, best.actions)
+    reply, best_reply = reply_of(game, position, played), reply_of(game, position, best)
+    if _capture_count(game, after, reply) > _capture_count(game, best_after, best_reply):
+        return _describe_permission(game, after, reply)
+    if _capture_count(game, position, best_turn) > _capture_count(game, position, turn):
+        return f"misses a turn that {describe_effect(game, position, best_turn)}"
+    return ""
+
+
+def _describe_lead(game: Game, position: Position, played: Variation, best: Variation) -> str:
+    """Return what the turn changes in the balance of the game, with the reply to it."""
+    if played.is_exact and not played.value:
+        result = "draw"
+    elif best.value <= -_MIN_LEAD:
+        result = "increase the lead"
+    else:
+        result = "take the lead" if played.value < 0 else "catch up"
+    reply = reply_of(game, position, played)
+    after = _split(game, position, played.actions)[0][1]
+    clause = f" by {_text(game, after, reply)}" if reply else ""
+    return f"lets {_opponent(game, position)} {result}{clause}"
+
+
+def _color(game: Game, position: Position) -> str:
+    return game.players[game.to_move(position)].capitalize()
 
 
 def _opponent(game: Game, position: Position) -> str:
@@ -236,6 +275,10 @@ def count_pieces(game: Game, letters: list[str]) -> str:
 def _captured_letters(game: Game, position: Position, turn: Turn) -> list[str]:
     pieces = game.pieces(position)
     return [pieces[cell] for cell in game.track(position, turn).captured if cell in pieces]
+
+
+def _capture_count(game: Game, position: Position, turn: Turn) -> int:
+    return len(_captured_letters(game, position, turn)) if turn else 0
 
 
 def _split(game: Game, position: Position, actions: Turn) -> list[tuple[Turn, Position]]:

@@ -50,7 +50,7 @@ class ReviewedTurn:
     turn: Turn
     assessment: TurnAssessment
     mark: Mark | None
-    # Why the turn is worse than the best one, "" if no fact shows it.
+    # Why the turn is worse than the best one, "" if it loses less than MIN_MOMENT_LOSS.
     reason: str
     # What the turn changed: "threw away a proven win in 9 turns", or chances such as "46 % → 0 %".
     change: str
@@ -214,8 +214,8 @@ def describe_review(
         position, turn = history[index]
         text = game.readable_turn_text(position, turn).strip()
         sign = moment.mark.sign if moment.mark else ""
-        reason = f": {moment.reason}" if moment.reason else ""
-        yield f"{index + 1}. {names[moment.mover]} {text}{sign}  {moment.change}{reason}"
+        heading = f"{index + 1}. {names[moment.mover]} {text}{sign}"
+        yield f"{heading}  {moment.change}: {moment.reason}"
         best = first_turn(game, position, moment.assessment.line)
         yield f"   better: {game.readable_turn_text(position, best).strip()}"
 

@@ -32,11 +32,13 @@ def static_state(game: Game) -> dict[str, Any]:
 
     `labels` are those of the board and of the flipped board, in screen coordinates. All other
     shapes are moved to their cells by the front end: with `runs_upward`, row 0 is the lowest one.
-    `top` is the player at the top of the screen unless the board is flipped.
+    `cells` are those of play, without the light squares of draughts. `top` is the player at the
+    top of the screen unless the board is flipped.
     """
     picture = draw(game, game.initial)
     letters = sorted("".join(game.letters))
-    cells = game.cell_names or product(range(game.grid.rows), range(game.grid.columns))
+    names = game.cell_names or game.readable_cell_names
+    cells = sorted(names) or product(range(game.grid.rows), range(game.grid.columns))
     return {
         "game": game.name,
         "rungs": rung_names(game),

@@ -71,6 +71,19 @@ class GameSetup:
     pace: float = 0.8
     assistance: bool = False
 
+    @property
+    def request(self) -> dict[str, Any]:
+        """The request of POST /games for a new game with this setup, at its own start."""
+        limits = Limits(**self.limits)
+        return {
+            "game": self.game,
+            "options": self.options,
+            "seats": self.seats,
+            "seconds": limits.seconds_per_game,
+            "increment": limits.increment,
+            "assistance": self.assistance,
+        }
+
     def start_session(self, make_player: PlayerFactory) -> GameSession:
         """Return a new session; raise CcEnvError or TypeError if the setup is invalid."""
         with untrusted_names():

@@ -52,6 +52,7 @@ from cc_env.server.room import Client, Room
 from cc_env.server.scheduler import FairSlots
 from cc_env.server.storage import GameFolder
 from cc_env.server.workers import Cancellation, LocalWorker, Worker, WorkerPool
+from cc_env.version import __version__
 
 # The fields of a request that creates a game.
 REQUEST_FIELDS = (
@@ -417,11 +418,12 @@ def _catalogue() -> dict[str, object]:
             "rungs": view.rung_names(game),
             "ladder": _ladder(game),
             "summary": guide.summary,
+            "lesson_minutes": guide.minutes,
             "setting": view.static_state(game),
             "start": view.start_state(game),
             "mover": game.to_move(game.initial),
         }
-    return {"games": games, "human": HUMAN}
+    return {"games": games, "human": HUMAN, "version": __version__}
 
 
 def _ladder(game: Game) -> list[tuple[str, str, int]]:

@@ -103,7 +103,7 @@ class _Review:
             "turn": index,
             "text": game.readable_turn_text(position, reviewed.turn).strip(),
             "sign": reviewed.mark.sign if reviewed.mark else "",
-            "reason": reviewed.reason or "there was a better turn",
+            "reason": reviewed.reason,
             "change": reviewed.change,
             "state": position_state(replay(game, position, ())),
             "solution": solution_data(
@@ -185,8 +185,9 @@ def _describe_retry(game: Game, position: Position, turn: Turn, assessment: Turn
     if loss <= review.MAX_RETRY_LOSS:
         return f"{text} keeps the chances."
     played, best = assessment.played, assessment.best
-    reason = reasons.explain_mistake(game, position, played, best) if played and best else ""
-    return f"{text} {reason or f'loses {loss:.0f} % of the winning chances'}."
+    assert played is not None
+    assert best is not None
+    return f"{text} {reasons.explain_mistake(game, position, played, best)}."
 
 
 ROUTES = [

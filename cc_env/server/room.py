@@ -227,6 +227,7 @@ class Room(SavedGame):
             is_owner=client.is_owner,
             assistance=self.allows_assistance(client.seats),
             setting=view.static_state(game),
+            request=self.setup.request,
             exports=file_suffixes(game),
         )
         client.send_text(self._state_message())

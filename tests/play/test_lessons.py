@@ -131,3 +131,17 @@ def test_every_option_is_explained_in_a_sentence(name):
     options = load_guide(name).options
     assert options.keys() == game_option_defaults(name).keys()
     assert all(text.endswith(".") for text in options.values())
+
+
+def test_options_of_a_lesson_are_words():
+    guide = json.loads(lessons.guide_json("cannon"))
+    texts = [lesson["options"] for lesson in guide["lessons"] if lesson["options"]]
+    assert texts == [
+        "rows 10, columns 10",
+        "retreat neighbours 8, retreat clear path, bomb clear path",
+    ]
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_lessons_take_minutes(name):
+    assert 2 <= load_guide(name).minutes <= 4

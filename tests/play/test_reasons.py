@@ -74,7 +74,27 @@ def test_forced_wins_are_named():
     assert lost == f"lets Red force a win, beginning with {CC.readable_turn_text(after, reply)}"
     missed = explain(CC, text, [first], turns[1:2], best_score=WIN - 9)
     assert missed == "misses a forced win"
-    assert explain(CC, text, [first], turns[1:2]) == ""
+
+
+@pytest.mark.parametrize(
+    ("played", "best", "is_exact", "result"),
+    [
+        (0.2, 0.8, False, "catch up"),
+        (-0.3, 0.4, False, "take the lead"),
+        (-0.8, -0.3, False, "increase the lead"),
+        (0.0, 1.0, True, "draw"),
+    ],
+)
+def test_turn_without_another_reason_has_the_reply_and_the_balance(played, best, is_exact, result):
+    turn, other, *_ = CC.turns(CC.initial)
+    after = CC.play_turn(CC.initial, turn)
+    reply = next(CC.turns(after))
+    mistake = Variation((*turn, *reply), played, 0, is_exact)
+    reason = reasons.explain_mistake(CC, CC.initial, mistake, Variation(other, best))
+    assert reason == f"lets Red {result} by {CC.readable_turn_text(after, reply)}"
+    mistake = mistake._replace(actions=turn)
+    reason = reasons.explain_mistake(CC, CC.initial, mistake, Variation(other, best))
+    assert reason == f"lets Red {result}"
 
 
 # A man of red may step in front of a man of black.
@@ -97,7 +117,17 @@ def test_lost_and_missed_pieces_are_counted_after_the_answer():
     played = [losing, CHECKERS.turn_text(after, jump), CHECKERS.turn_text(jumped, answer)]
     assert explain(CHECKERS, EXCHANGE, played, best) == "loses a man"
     # Without the answer to the capture, it may be an exchange.
-    assert explain(CHECKERS, EXCHANGE, played[:2], best) == ""
+    text = CHECKERS.readable_turn_text(after, jump)
+    assert explain(CHECKERS, EXCHANGE, played[:2], best) == f"lets Black capture a man by {text}"
+
+
+def test_missed_capture_is_named_without_its_answer():
+    text = "5r/6/6/1r4/1b3b/r3b1 b"
+    position = CC.from_text(text)
+    turns = {CC.turn_text(position, turn): turn for turn in CC.turns(position)}
+    capture = next(text for text, turn in turns.items() if CC.track(position, turn).captured)
+    quiet = next(text for text, turn in turns.items() if not CC.track(position, turn).captured)
+    assert explain(CC, text, [quiet], [capture]) == "misses a turn that captures a piece"
 
 
 def _next(game, position):

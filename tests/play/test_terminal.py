@@ -260,9 +260,9 @@ def test_pause_follows_each_turn_of_a_player(monkeypatch):
 
 def test_invalid_input_is_rejected_with_a_reason(monkeypatch):
     cases = {
-        "9 8": "9 is empty; black can move from: 6, 5, 4",
-        "18 15": "18 is not black's; black can move from: 6, 5, 4",
-        "3 6": "3 cannot move now; black can move from: 6, 5, 4",
+        "9 8": "9 is empty; you can move from: 6, 5, 4",
+        "18 15": "18 is not yours; you can move from: 6, 5, 4",
+        "3 6": "3 cannot move now; you can move from: 6, 5, 4",
         "6 10": "6 cannot go to 10; it can go to: 9, 8",
         "19 20": "'19 20' is not a legal move",
         "6": "move number 6; expected: 1 to 5",
@@ -289,7 +289,7 @@ def test_invalid_input_is_rejected_with_a_reason(monkeypatch):
 
 def test_cell_selects_a_piece_and_then_its_target(monkeypatch):
     out = play_output(monkeypatch, "--second", "human", lines=["d3", "b2", "f6", "b1", "b3"])
-    assert "blue> d3\nerror: d3 is empty; blue can move from: " in out
+    assert "blue> d3\nerror: d3 is empty; you can move from: " in out
     assert "\nblue> b2\n" in out
     assert "\nblue b2 to> f6\nerror: b2 cannot go to f6; it can go to: c2, b3, c3\n" in out
     assert "\nblue b2 to> b1\n" in out
@@ -427,7 +427,7 @@ def test_default_seed_differs_between_games(monkeypatch, tmp_path):
 def test_refusal_explains_a_mandatory_capture():
     game = make_game("checkers")
     start = game.from_text("8/8/8/3b4/4r3/8/8/1r6 r")
-    with pytest.raises(ValueError, match="1 cannot move now; a capture comes first; red can"):
+    with pytest.raises(ValueError, match="1 cannot move now; a capture comes first; you can"):
         parse_move(game, start, list_choices(game, start), None, "1 5")
 
 
@@ -466,7 +466,7 @@ def test_morris_accepts_letters_and_shows_beads_in_hand(monkeypatch):
     out = play_output(monkeypatch, "-g", "morris", "--second", "human", lines=["a", "A", "b", "zz"])
     assert "white to move, in hand: white 9, black 9" in out
     assert "last A" in out
-    assert "\nerror: A holds w; in hand: white 8, black 9; choose one of: B, C" in out
+    assert "\nerror: A is occupied; in hand: white 8, black 9; choose one of: B, C" in out
     assert "\nerror: 'zz' is not a legal move" in out
 
 
@@ -475,7 +475,7 @@ def test_illegal_placements_of_morris_are_explained(monkeypatch):
     lines = ["a", "AB", "5x", "?", "A", "b"]
     out = play_output(monkeypatch, "-g", "morris", "--second", "human", lines=lines)
     for why in (
-        "A holds w; in hand: white 8, black 9; choose one of: B, C",
+        "A is occupied; in hand: white 8, black 9; choose one of: B, C",
         "'5x' is not a legal move",
         "'?' is not a legal move",
     ):
@@ -490,8 +490,8 @@ def test_illegal_moves_of_morris_are_explained(monkeypatch):
     refused = {
         "ABC": "'ABC' is not a legal move",
         "YZ": "'YZ' is not a legal move",
-        "CF": "C is empty; white can move from: B, D, J",
-        "GL": "G is not white's; white can move from: B, D, J",
+        "CF": "C is empty; you can move from: B, D, J",
+        "GL": "G is not yours; you can move from: B, D, J",
         "BX": "B cannot go to X; it can go to: C, E",
         "BA": "B cannot go to A; it can go to: C, E",
     }
@@ -509,7 +509,7 @@ def test_mill_earns_a_free_move_that_the_prompt_explains(monkeypatch):
     start = "ww.....b.b..b.w....w..b. w 00"
     arguments = "-g", "morris", "--first", "human", "--second", "human", "-p", start
     out = play_output(monkeypatch, *arguments, lines=["OC", "H", "1", "TX"])
-    assert "white to move, a mill: removes 1 black bead; white's next move free" in out
+    assert "white to move, a mill: remove a black bead; white's next move free" in out
     assert "white to move, free move: to any empty point" in out
     assert "last TX" in out
 
@@ -518,9 +518,9 @@ def test_mill_requires_choosing_a_bead_to_remove(monkeypatch):
     """Only a bead of the opponent can be removed."""
     lines = ["a", "x", "b", "w", "c", "a", "d", "x"]
     out = play_output(monkeypatch, "-g", "morris", "--second", "human", lines=lines)
-    assert "white to move, a mill: removes 1 black bead" in out
-    assert "\nerror: A holds w; a mill: removes 1 black bead" in out
-    assert "\nerror: D is empty; a mill: removes 1 black bead" in out
+    assert "white to move, a mill: remove a black bead" in out
+    assert "\nerror: A is occupied; a mill: remove a black bead" in out
+    assert "\nerror: D is empty; a mill: remove a black bead" in out
     assert "last C-X" in out
 
 

@@ -169,8 +169,14 @@ def test_refusals_name_cells_in_the_readable_notation(game):
     choices = list_choices(game, game.initial)
     with pytest.raises(IllegalAction, match="a1 cannot go to b1; it can go to: c3"):
         parse_move(game, game.initial, choices, None, "a1 b1")
-    with pytest.raises(IllegalAction, match="b3 is empty; blue can move from: a1, b1, "):
+    with pytest.raises(IllegalAction, match="b3 is empty; you can move from: a1, b1, "):
         parse_move(game, game.initial, choices, None, "b3 b4")
+
+
+@pytest.mark.parametrize("name", ["checkers", "mini_checkers"])
+def test_cells_of_draughts_are_the_numbered_squares(name):
+    cells = view.static_state(make_game(name))["cells"]
+    assert sorted(int(cell_name) for *_, cell_name in cells) == [*range(1, len(cells) + 1)]
 
 
 def test_cells_are_named_by_board_labels():

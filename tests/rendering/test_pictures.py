@@ -339,19 +339,19 @@ def test_heat_labels_contrast_with_the_piece(morris):
     [
         ("morris", 24 * "." + " w 99", "in hand: white 9, black 9"),
         ("morris", f"{BEADS} b 34", "in hand: white 3, black 4"),
-        ("morris", f"{BEADS} w 34 x2", "a mill: removes 2 black beads; in hand: white 3, black 4"),
+        ("morris", f"{BEADS} w 34 x2", "a mill: remove 2 black beads; in hand: white 3, black 4"),
         ("morris", f"{BEADS} w 00 fw", "free move: to any empty point"),
         ("morris", f"{BEADS} w 00 fwb", "free move: to any empty point; black's next move free"),
-        ("morris", f"{BEADS} w 00 fw x1", "a mill: removes 1 black bead; white's next move free"),
+        ("morris", f"{BEADS} w 00 fw x1", "a mill: remove a black bead; white's next move free"),
         ("morris", f"{BEADS} b 40 fwb", "free move: to any empty point; in hand: white 4, black 0"),
         ("morris", f"{BEADS} w 34 fwb", "in hand: white 3, black 4"),
         (
             "morris",
             f"{BEADS} w 34 fw x1",
-            "a mill: removes 1 black bead; in hand: white 3, black 4",
+            "a mill: remove a black bead; in hand: white 3, black 4",
         ),
         ("morris", f"{BEADS} w 00", ""),
-        ("checkers", "8/8/8/3b4/4r3/8/8/8 r x44", "jumps on from 15"),
+        ("checkers", "8/8/8/3b4/4r3/8/8/8 r x44", "jump on from 15"),
         (
             "capture_conquer",
             EXAMPLE + " 1,2-3,2",

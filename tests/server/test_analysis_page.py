@@ -161,7 +161,7 @@ def test_served_game_is_analyzed_and_invalid_text_rejected(open_analysis):
     page.drag_and_drop("rect[data-cell='4,1']", "rect[data-cell='3,2']")
     page.wait_for_selector("#game[data-decisions='1']")
     page.click("#buttons >> text=More")
-    page.click("#more >> text=Analyze")
+    page.click("#game button >> text=Analyze")
     until(page, 1)
     page.select_option("#seconds", "0")
     # A mark may follow.

@@ -4,6 +4,7 @@ import pytest
 from page_server import ignores_playwright_warnings, needs_chromium, resign
 
 from cc_env.registry.catalogue import GAMES
+from cc_env.version import __version__
 
 pytestmark = [needs_chromium, ignores_playwright_warnings]
 RECORD_SHIFTS = """window.shifts = 0;
@@ -48,9 +49,20 @@ def test_one_click_starts_a_game_against_the_ladder(open_home):
     page.click(".home")
     page.wait_for_selector(".card")
     assert page.is_hidden("#game")
+    assert page.text_content("footer span") == f"Version {__version__}"
     page.click("footer >> text=Custom game")
     page.wait_for_selector("#start:not([hidden])")
     assert page.is_hidden("#home")
+
+
+def test_watched_computers_have_different_levels(open_home):
+    page = open_home()
+    page.click("footer >> text=Watch two computers")
+    page.wait_for_selector("#start:not([hidden])")
+    assert [page.input_value(f"[name=seat{seat}]") for seat in (0, 1)] == ["ladder:2", "ladder:1"]
+    page.click("#start button.main")
+    page.wait_for_selector("#game[data-decisions]")
+    assert page.text_content("#bottom-seat .name") == "Slate"
 
 
 def test_unfinished_games_are_continued(open_home):
@@ -117,18 +129,21 @@ def test_friend_is_invited_by_a_link(open_home, open_pages, address):
     page.select_option("#friend [name=kind]", "mini_checkers")
     page.click("#friend >> text=3+2")
     page.click("#friend >> text=white")
+    page.fill("#friend [name=player]", "Bob")
     page.click("#friend >> text=Create link")
     page.wait_for_selector("#game[data-decisions='0']")
+    assert page.is_hidden("#own-name")
     assert page.locator(".stone[aria-label=white]").evaluate("e => e.parentElement.id") == (
         "bottom-seat"
     )
     assert page.text_content("#clock0") == "3:00"
-    friend.goto(address)
-    friend.click("#settings summary")
-    friend.fill("#settings [name=player]", "Ann")
-    friend.press("#settings [name=player]", "Enter")
     friend.goto(page.input_value("#invitation input"))
     friend.wait_for_selector("rect.selectable")
+    assert friend.text_content("#top-seat .name") == "Bob"
+    friend.fill("#own-name input", "Ann")
+    friend.press("#own-name input", "Enter")
+    friend.wait_for_selector("#own-name", state="hidden")
+    assert friend.input_value("#settings [name=player]") == "Ann"
     page.wait_for_selector("#invitation", state="hidden")
     page.wait_for_selector("#top-seat .name:text-is('Ann')")
     page.wait_for_selector("#status:text-is('Ann to move')")

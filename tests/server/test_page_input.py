@@ -4,15 +4,18 @@ import pytest
 from page_server import ignores_playwright_warnings, needs_chromium
 
 pytestmark = [needs_chromium, ignores_playwright_warnings]
+# A cannon of black hits g8 and f7.
+SHOTS = "W1W1W2w/1w1w4/ww1b1w1w/3b4/b1b5/1b1b1wb1/5b2/1B1B1BbB b"
 PHONE = {"viewport": {"width": 390, "height": 500}, "has_touch": True, "is_mobile": True}
 
 
 @pytest.fixture
 def open_game(address, open_pages):
-    def open_page(**screen):
+    def open_page(game="mini_checkers", start="", **screen):
         page = open_pages(address, reusable=False, **screen)
-        page.goto(f"{address}#/new/mini_checkers")
+        page.goto(f"{address}#/new/{game}")
         page.select_option("[name=seat1]", "you")
+        page.fill("[name=start]", start)
         page.click("#start button.main")
         page.wait_for_selector("#game[data-decisions='0']")
         return page
@@ -120,6 +123,18 @@ def test_keys_of_other_layouts_are_shortcuts(key, code, open_game):
         {"key": key, "code": code},
     )
     page.wait_for_selector("#game[data-decisions='0']")
+
+
+def test_target_is_chosen_before_a_piece(open_game):
+    """The only piece that reaches it is selected; several are marked."""
+    page = open_game("cannon", SHOTS)
+    for message in ("Choose it again to shoot", "bomb g8"):
+        page.click("rect[data-cell='0,6']")
+        page.wait_for_selector(f"#side >> text={message}")
+    page = open_game()
+    page.click("rect[data-cell='3,2']")
+    assert page.text_content("#message") == "Choose a marked piece to go there"
+    assert page.locator("#board .marks .hint").count() == 2
 
 
 def test_resignation_is_asked_until_the_button_loses_the_focus(address, open_pages):

@@ -97,6 +97,24 @@ def test_threat_of_a_weak_opponent_is_shown_on_request(address, open_pages):
     assert page.is_hidden("#threats")
 
 
+def test_new_game_is_against_the_same_or_the_next_opponent_or_custom(address, open_pages):
+    page = open_pages(address)
+    page.goto(address)
+    page.click(".card:has-text('Mini checkers') button.main")
+    page.wait_for_selector("#game[data-decisions='0']")
+    new_games = page.locator("#new-games > *")
+    for label, opponent in (("Pebble again", "Pebble"), ("Slate, level 2", "Slate")):
+        open_more(page)
+        assert new_games.all_text_contents() == ["Pebble again", "Slate, level 2", "Custom game"]
+        before = page.url
+        page.click(f"#new-games >> text={label}")
+        page.wait_for_url(lambda url, before=before: url != before)
+        page.wait_for_selector(f"#top-seat .name:text-is('{opponent}')")
+        page.wait_for_selector("#game[data-decisions='0']")
+    # The next game is against the new opponent, too.
+    assert selected_opponent(page) == "ladder:2"
+
+
 def test_form_explains_the_options(address, open_pages):
     page = open_pages(address)
     page.goto(f"{address}#/new/morris")

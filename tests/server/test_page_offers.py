@@ -82,14 +82,19 @@ def test_assistance_is_off_until_the_end(pair):
     for client in (page, other):
         assert client.is_hidden("#buttons >> text=Hint")
         open_more(client)
-        assert client.is_hidden("#more >> text=Analyze")
+        assert client.is_hidden("#game button >> text=Analyze")
+        # There is no hole in the place of hints.
+        row = client.locator("#buttons button span:last-child").all_text_contents()
+        assert row == ["Undo", "Draw", "Resign", "Flip", "More"]
     resign(page)
     for client, result, loser in ((page, "You lost", "You"), (other, "You won", "Black")):
         wait_for_status(client, result)
-        wait_for_status(client, f"{loser} resigned on turn 0")
+        wait_for_status(client, f"{loser} resigned")
+        row = client.locator("#buttons button span:last-child").all_text_contents()
+        assert row == ["Flip", "Analyze", "More"]
     assert other.title() == "You won – Mini checkers"
     open_more(other)
-    other.click("#more >> text=Analyze")
+    other.click("#game button >> text=Analyze")
     other.wait_for_selector("#analysis[data-decisions='0']")
     # The side of the client is below.
     cell = "#analysis-board rect[data-cell='0,1']"
@@ -100,7 +105,7 @@ def test_agreed_assistance_is_available(pair):
     for page in pair(assistance=True):
         assert page.is_visible("#buttons >> text=Hint")
         open_more(page)
-        assert page.is_visible("#more >> text=Analyze")
+        assert page.is_visible("#game button >> text=Analyze")
 
 
 def test_past_position_stays_while_the_game_continues(pair):

@@ -123,6 +123,17 @@ def test_wrong_turn_shows_its_refutation_and_counts_once(open_puzzle):
     assert page.text_content(".task-card p").startswith("Solved after 2 mistakes, −")
 
 
+def test_control_pressed_while_the_page_waits_follows(open_puzzle):
+    page = open_puzzle(reusable=False)
+    requests = []
+    page.route("**/puzzle/solution", lambda route: requests.append(route))
+    page.keyboard.press("h")
+    page.wait_for_selector("#puzzles[data-phase=busy]")
+    page.keyboard.press("h")
+    requests[0].continue_()
+    page.wait_for_selector("#puzzles[data-phase=hint2] .arrow")
+
+
 def test_hints_show_the_piece_and_then_the_move(open_puzzle):
     page = open_puzzle()
     page.keyboard.press("h")

@@ -103,7 +103,7 @@ class Checkers(Game):
     def remark(self, position: Position) -> str:
         """Return which piece must continue its jump, or how near a draw by lack of progress is."""
         if position.jumper:
-            return f"jumps on from {self.cell_text(_jumper_cell(position), 'readable')}"
+            return f"jump on from {self.cell_text(_jumper_cell(position), 'readable')}"
         idle, limit = int(position.idle), int(rules.no_progress_limit(position))
         return f"{idle} of {limit} turns without progress" if limit and 2 * idle >= limit else ""
 

@@ -144,8 +144,9 @@ class Morris(Game):
         opponent = 1 - player
         has_free_move = position.own_free and not position.own_hand
         if position.pending:
-            beads = f"{PLAYERS[opponent]} bead{'s' if position.pending > 1 else ''}"
-            remarks.append(f"a mill: removes {position.pending} {beads}")
+            color, count = PLAYERS[opponent], position.pending
+            beads = f"{count} {color} beads" if count > 1 else f"a {color} bead"
+            remarks.append(f"a mill: remove {beads}")
         elif has_free_move:
             remarks.append("free move: to any empty point")
         hands = position.own_hand, position.enemy_hand

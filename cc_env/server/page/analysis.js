@@ -1,16 +1,15 @@
 // The analysis page: #/analyze shows an imported game or position, #/analyze/GAME a served one.
 // It keeps a tree of turns; the server provides positions, legal moves and evaluations.
 
-import { Board, button, element, pressedLetter, toTitle } from "./board.js";
+import { Board, button, capitalize, element, find, pressedKey, toTitle } from "./board.js";
 import { fetchCatalogue, fetchJson } from "./connection.js";
 import { MARK_COLORS, drawGauge, drawGraph } from "./graph.js";
-import { describePlayer, levelOf } from "./ladder.js";
+import { levelOf, nameOf } from "./ladder.js";
 import { drawOverlay } from "./overlay.js";
 import { playerSpecs, readOptions, renderOptionField } from "./start.js";
 import { readStored, store } from "./storage.js";
 import { Node, listRows } from "./tree.js";
 
-const find = (id) => document.getElementById(id);
 // The sessionStorage key of the tree, so that it survives a reload.
 const STORAGE_KEY = "analysis";
 // Thinking time for a first evaluation, and for each turn of a game.
@@ -93,9 +92,7 @@ class AnalysisView {
     this.result = saved?.result ?? result;
     const showReason = (reason) => (find("analysis-status").textContent = reason);
     this.board = new Board(find("analysis-board"), setting, (action) => this.play(action), showReason);
-    // The board does not take the focus, so that arrow keys step through the game.
-    this.board.svg.addEventListener("mousedown", (event) => event.preventDefault());
-    if (seats.length === 1 && setting.top === seats[0]) this.board.flip();
+    this.board.takeSide(seats);
     document.title = `cc_env: analysis of ${toTitle(game)}`;
     find("header-title").textContent = find("analysis-heading").textContent = `Analysis of ${toTitle(game)}`;
     fillAnalysts(analysts);
@@ -114,19 +111,13 @@ class AnalysisView {
     store(STORAGE_KEY, { start, players, result, tree: this.root.children }, "sessionStorage");
   }
 
-  /** Return "you", the name of a player, or the color of a person without one. */
-  playerName(seat) {
-    const spec = this.players[seat];
-    if (this.seats.length === 1 && this.seats[0] === seat) return "you";
-    return spec === "human" ? this.setting.players[seat] : describePlayer(spec, this.setting.rungs).split(", ")[0];
-  }
-
   showTitle() {
     const { games, index } = this.data;
-    const names = this.setting.players.map((color, seat) => (this.players[seat] === color ? color : `${this.playerName(seat)} (${color})`));
-    const result = this.result.replace(/\{([01])\}/g, (_, seat) => this.playerName(Number(seat)));
+    const nameOfSeat = (seat) => nameOf(Number(seat), this.seats, this.players, this.setting);
+    const names = this.setting.players.map((color, seat) => (this.players[seat] === color ? color : `${nameOfSeat(seat)} (${color})`));
+    const result = this.result.replace(/\{([01])\}/g, (_, seat) => nameOfSeat(seat));
     const parts = [this.players.some(Boolean) && names.join(" – "), result].filter(Boolean);
-    find("analysis-title").textContent = parts.map((text) => (this.room ? text[0].toUpperCase() + text.slice(1) : text)).join(" · ");
+    find("analysis-title").textContent = parts.map((text) => (this.room ? capitalize(text) : text)).join(" · ");
     if (this.room) find("analysis-title").append(" · ", element("a", { href: `#/${this.room}/review`, textContent: "Review" }));
     find("game-select").parentNode.hidden = games.length < 2;
     find("game-select").replaceChildren(...games.map((title, value) => element("option", { value, textContent: title })));
@@ -485,9 +476,8 @@ find("play-from-here").addEventListener("click", () => view?.state && view.playF
 find("analysis-position").addEventListener("focus", (event) => event.target.select());
 for (const button of document.querySelectorAll("#steps button")) button.addEventListener("click", () => view?.state && view.step(button.value));
 document.addEventListener("keydown", (event) => {
-  if (!view?.state || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
-  const name = SHORTCUTS[event.key] ?? SHORTCUTS[pressedLetter(event)];
-  if (!name || /INPUT|SELECT|TEXTAREA/.test(event.target.tagName)) return;
+  const name = view?.state && SHORTCUTS[pressedKey(event)];
+  if (!name) return;
   event.preventDefault();
   view.step(name);
 });

@@ -34,12 +34,13 @@ export function renderShape([kind, ...v]) {
 
 const GAME_TITLES = { capture_conquer: "Capturing & Conquering", morris: "Nine men's morris" };
 
+/** Capitalize a sentence or a name, except player specs and cells. */
+export const capitalize = (text) => (/^(\w+:|[a-z]\d|$)/.test(text) ? text : text[0].toUpperCase() + text.slice(1));
+
 /** Return an identifier as a title: "Mini checkers" for mini_checkers. */
-export function toTitle(name) {
-  if (name in GAME_TITLES) return GAME_TITLES[name];
-  const words = name.replaceAll("_", " ");
-  return words[0].toUpperCase() + words.slice(1);
-}
+export const toTitle = (name) => GAME_TITLES[name] ?? capitalize(name.replaceAll("_", " "));
+
+export const find = (id) => document.getElementById(id);
 
 export function svgElement(name, attributes = {}) {
   const node = document.createElementNS(SVG_NAMESPACE, name);
@@ -59,13 +60,23 @@ export function button(textContent, onClick, properties = {}) {
   return node;
 }
 
+/** Return a button with an icon above a word, and its key if there is one. */
+export function control(icon, word, onClick, key, properties = {}) {
+  const node = button("", onClick, { title: key ?? "", ariaKeyShortcuts: key, ...properties });
+  node.append(element("span", { className: "icon", textContent: icon, ariaHidden: "true" }), element("span", { textContent: word }));
+  return node;
+}
+
 /** Let the keyboard reach an element whose text does not fit, to scroll it. */
 export function updateTabStop(node) {
   node.tabIndex = node.scrollHeight > node.clientHeight ? 0 : -1;
 }
 
-/** Return the letter of a pressed key on a Latin keyboard, also with Caps Lock or another layout. */
-export function pressedLetter({ key, code }) {
+/** Return the letter of a pressed key on a Latin keyboard, also with Caps Lock or another layout, or a key's name; "" if it is not for the page. */
+export function pressedKey({ key, code, target, defaultPrevented, ctrlKey, metaKey, altKey }) {
+  const isForTarget = /^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName) || (key === " " && /^(A|BUTTON|SUMMARY)$/.test(target.tagName));
+  if (isForTarget || defaultPrevented || ctrlKey || metaKey || altKey) return "";
+  if (!/^\S$/.test(key)) return key;
   return /^[a-z]$/i.test(key) ? key.toLowerCase() : code.replace("Key", "").toLowerCase();
 }
 
@@ -94,7 +105,7 @@ export class Board {
       role: "grid", "aria-label": toTitle(setting.game),
     });
     this.layers = {};
-    for (const name of ["ground", "heat", "path", "goals", "pieces", "marks", "arrows", "cells"]) {
+    for (const name of ["ground", "heat", "path", "goals", "labels", "pieces", "marks", "arrows", "cells"]) {
       this.layers[name] = svgElement("g", { class: name });
       this.svg.append(this.layers[name]);
     }
@@ -109,6 +120,12 @@ export class Board {
     // A touch of a piece that can move neither scrolls nor zooms.
     this.svg.addEventListener("touchstart", (event) => this.canDrag(event.target.cell) && event.preventDefault(), { passive: false });
     this.svg.addEventListener("keydown", (event) => this.onKeyDown(event));
+  }
+
+  /** Show the side of the only one of `seats` below, and leave the focus, so that arrow keys step through the game. */
+  takeSide(seats) {
+    this.svg.addEventListener("mousedown", (event) => event.preventDefault());
+    if (seats.length === 1 && this.setting.top === seats[0]) this.flip();
   }
 
   // Geometry
@@ -132,9 +149,8 @@ export class Board {
 
   build() {
     const { cells, cell, margin, board, labels, goals } = this.setting;
-    const labelGroup = svgElement("g", { class: "labels" });
-    labelGroup.append(...labels[Number(this.isFlipped)].map(renderShape));
-    this.layers.ground.replaceChildren(this.renderOriented(board), labelGroup);
+    this.layers.ground.replaceChildren(this.renderOriented(board));
+    this.layers.labels.replaceChildren(...labels[Number(this.isFlipped)].map(renderShape));
     this.layers.goals.replaceChildren(...goals.map(([row, column, shapes]) => this.renderAt(shapes, [row, column])));
     this.cellElements = new Map();
     const rowGroups = new Map();
@@ -303,9 +319,21 @@ export class Board {
       else this.openMenu(matching, cell);
       return;
     }
+    const isTarget = !isSelectable && !this.selected;
     this.selected = isSelectable && !isSameCell(cell, this.selected) ? cell : null;
+    if (isTarget) this.selectFor(cell);
     if (!isSelectable && this.isMine && this.isMoversPiece(cell)) this.refuse();
     this.drawMarks();
+  }
+
+  /** Select the piece of the only choice with a target, or highlight those of several. */
+  selectFor(cell) {
+    const choices = this.choices.filter((choice) => isSameCell(choice.cell, cell));
+    if (!choices.length) return;
+    const action = choices[0].isShot ? "shoot" : "go there";
+    if (choices.length === 1) [this.selected] = choices[0].pieces;
+    else this.highlighted = choices.flatMap(({ pieces }) => pieces);
+    this.onRefusal(choices.length === 1 ? `Choose it again to ${action}` : `Choose a marked piece to ${action}`);
   }
 
   isMoversPiece(cell) {
@@ -431,11 +459,13 @@ export class Board {
 
   /** Return the nearest cell in a direction from the cursor, null at the edge. */
   neighbor(down, right) {
-    const { rows, columns } = this.setting;
+    const { rows, columns, cells } = this.setting;
+    // Of the dark squares alone, that of the next row is one column aside: each row has one in columns 0 and 1, and so on.
+    const isDraughts = 2 * cells.length === rows * columns;
     let [row, column] = this.cursor;
     for (;;) {
       row += down;
-      column += right;
+      column = isDraughts && down ? column ^ 1 : column + right;
       if (row < 0 || column < 0 || row >= rows || column >= columns) return null;
       if (this.cellElements.has(cellKey([row, column]))) return [row, column];
     }

@@ -62,6 +62,12 @@ export class Connection {
     this.retryDelay = Math.min(2 * this.retryDelay, MAX_RETRY_MS);
   }
 
+  /** Join again, with the current name. */
+  rejoin() {
+    this.dropSocket();
+    this.open();
+  }
+
   reportLoss() {
     this.onMessage({ type: "connection_lost", label: this.commands[0]?.label });
   }

@@ -4,6 +4,7 @@
 import { element, toTitle } from "./board.js";
 import { fetchJson } from "./connection.js";
 import { updateGame } from "./games.js";
+import { levelOf, storeLevel } from "./ladder.js";
 
 const PROGRESS_DELAY_MS = 500;
 const PROGRESS_INTERVAL_MS = 500;
@@ -16,10 +17,21 @@ export async function createGame(request, button) {
   // Loaded meanwhile.
   import("./game.js").catch(() => {});
   try {
-    return await withProgress(request.game, fetchJson("/games", request));
+    const created = await withProgress(request.game, fetchJson("/games", request));
+    storeLevel(request.game, Math.max(...request.seats.map(levelOf)));
+    return created;
   } finally {
     button.disabled = false;
     button.textContent = label;
+  }
+}
+
+/** Create a game and go to it with some of its seats; `showError` receives the message of an error. */
+export async function startGame(request, seats, button, showError) {
+  try {
+    openGame(await createGame(request, button), seats);
+  } catch (error) {
+    showError(error.message);
   }
 }
 

@@ -1,8 +1,9 @@
 // A game: its board and panels, the messages of the server, and past positions.
 
-import { Board, element, pressedLetter, toTitle } from "./board.js";
+import { Board, capitalize, element, find, pressedKey, toTitle } from "./board.js";
 import { Connection } from "./connection.js";
 import { enterGame } from "./create.js";
+import { showEndCard, showNewGames } from "./end.js";
 import { showExports } from "./export.js";
 import { findGame, updateGame } from "./games.js";
 import { countResult, levelOf } from "./ladder.js";
@@ -10,9 +11,7 @@ import { drawOverlay } from "./overlay.js";
 import { Pace } from "./pace.js";
 import { Panels, SHORTCUTS } from "./panels.js";
 import { isOn, playSound } from "./settings.js";
-import { loadStyle } from "./styles.js";
 
-const find = (id) => document.getElementById(id);
 const HINT_COLOR = "#1d6b3c";
 const HINT_WIDTH = 9;
 const THREAT_COLOR = "#b3261e";
@@ -38,8 +37,8 @@ class GameView {
 
   // Messages of the server
 
-  on_welcome({ setting, seats, is_owner: isOwner, assistance, exports }) {
-    this.seats = seats;
+  on_welcome({ setting, seats, request, is_owner: isOwner, assistance, exports }) {
+    Object.assign(this, { seats, request });
     find("connection-alert").hidden = true;
     find("header-title").textContent = find("game-title").textContent = toTitle(setting.game);
     find("rules-link").hidden = false;
@@ -52,9 +51,7 @@ class GameView {
     }
     const showError = (reason) => this.panels.showMessage(reason, true);
     this.board = new Board(find("board"), setting, (action) => this.play(action), showError);
-    // The board does not take the focus, so that arrow keys step through the game.
-    this.board.svg.addEventListener("mousedown", (event) => event.preventDefault());
-    if (seats.length === 1 && setting.top === seats[0]) this.board.flip();
+    this.board.takeSide(seats);
     const permissions = { seats, assistance, canRematch: seats.length > 0 || isOwner };
     this.panels = new Panels(setting, permissions, (name, fields) => this.execute(name, fields));
     if (isOwner) this.pace = new Pace((command, fields) => this.send(command, fields));
@@ -83,21 +80,21 @@ class GameView {
     document.title = this.title;
     find("move-form").hidden = !this.seats.length || Boolean(state.result);
     find("game").hidden = false;
-    if (!before) this.panels.markTurn(this.turns);
+    if (!before) {
+      this.panels.markTurn(this.turns);
+      showNewGames(find("new-games"), this);
+    }
     if (!before && document.activeElement === document.body) find("game-title").focus({ preventScroll: true });
     // The display is complete.
     find("game").dataset.decisions = state.decisions;
   }
 
   /** Show the card of a finished game. */
-  async showEnd() {
+  showEnd() {
     find("end-card").hidden = true;
     if (!this.state.result) return;
-    const [{ showEndCard }] = await Promise.all([import("./end.js"), loadStyle("puzzles.css")]);
-    if (gameView !== this || !this.state.result) return;
-    const { game, state, panels } = this;
-    showEndCard(find("end-card"), { game, state, panels });
-    panels.markTurn(this.turns);
+    showEndCard(find("end-card"), this);
+    this.panels.markTurn(this.turns);
   }
 
   /** Count the end of a game against an opponent of the ladder. */
@@ -159,7 +156,7 @@ class GameView {
     if (piece) {
       this.board.selected = piece;
       this.board.drawMarks();
-      this.panels.showMessage("where to?");
+      this.panels.showMessage("Where to?");
     } else {
       const choices = this.board.choices.filter((choice) => actions.includes(choice.action));
       this.board.closeMenu();
@@ -184,7 +181,7 @@ class GameView {
       const alert = find("connection-alert");
       alert.hidden = false;
       alert.classList.add("final");
-      const heading = element("h1", { textContent: reason[0].toUpperCase() + reason.slice(1) });
+      const heading = element("h1", { textContent: capitalize(reason) });
       alert.replaceChildren(heading, element("a", { href: "#", textContent: "Start a new game" }));
       return;
     }
@@ -279,8 +276,7 @@ class GameView {
   execute(name, fields) {
     if (this.isViewingPast) this.showPresent();
     if (name === "rematch") this.hasOfferedRematch = true;
-    if (name === "new_game") location.hash = `#/new/${this.panels.setting.game}`;
-    else if (name === "analyze") location.hash = `#/analyze/${this.game}`;
+    if (name === "analyze") location.hash = `#/analyze/${this.game}`;
     else if (name === "rematch" && this.rematch) this.goToRematch();
     else if (name === "flip") {
       this.board.flip();
@@ -306,16 +302,15 @@ find("moves").addEventListener("click", ({ target, currentTarget }) => {
 });
 
 document.addEventListener("keydown", (event) => {
-  if (!gameView?.state || event.ctrlKey || event.metaKey || event.altKey) return;
-  if (/INPUT|SELECT/.test(event.target.tagName)) return;
-  const command = Object.keys(SHORTCUTS).find((name) => SHORTCUTS[name] === pressedLetter(event));
-  const step = { ArrowLeft: -1, ArrowRight: gameView.isViewingPast ? 1 : 0 }[event.key];
-  if (command) gameView.execute(command);
-  else if (step && !event.defaultPrevented) gameView.viewTurn(gameView.turns + step);
-  else if (!event.defaultPrevented && !/BUTTON|SUMMARY/.test(event.target.tagName) && gameView.pace?.onKey(event.key)) {
-    event.preventDefault();
-  }
+  const key = gameView?.state && pressedKey(event);
+  if (!key) return;
+  const command = Object.keys(SHORTCUTS).find((name) => SHORTCUTS[name] === key);
+  const step = { ArrowLeft: -1, ArrowRight: gameView.isViewingPast ? 1 : 0 }[key];
+  if (command) gameView.panels.press(command);
+  else if (step) gameView.viewTurn(gameView.turns + step);
+  else if (gameView.pace?.onKey(key)) event.preventDefault();
 });
 
 find("threats").addEventListener("change", () => gameView?.showPresent());
+addEventListener("playername", () => gameView?.connection.rejoin());
 addEventListener("blur", () => gameView?.board?.cancelDrag());

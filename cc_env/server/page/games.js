@@ -1,9 +1,12 @@
 // The games of this browser: the tokens of their seats, which are secret, and their standing.
 
+import { capitalize } from "./board.js";
 import { fetchJson } from "./connection.js";
 import { readStored, store } from "./storage.js";
 
 const MAX_GAMES = 100;
+// The name of another person without one.
+export const OTHER_PLAYER = "other player";
 
 /** Return the games, the latest first. */
 export function readGames() {
@@ -29,19 +32,20 @@ export async function refreshStandings({ games: catalogue }) {
   await Promise.all(open.map(async (entry) => {
     const current = await fetchJson(`/standings/${entry.game}`).catch(() => null);
     if (!current) return;
-    const standing = describeStanding(entry, current, catalogue[entry.kind].names);
+    const { kind, player, opponent = OTHER_PLAYER } = entry;
+    const names = catalogue[kind].names.map((color) => (opponent === OTHER_PLAYER ? color : opponent));
+    const standing = describeStanding(player, current, names);
     if (standing !== entry.standing) changes.set(entry.game, { standing, isOver: current.is_over, version: null });
   }));
   if (changes.size) store("games", readGames().map((entry) => ({ ...entry, ...changes.get(entry.game) })));
   return changes.size > 0;
 }
 
-/** Return the standing in the words of the game's page. */
-function describeStanding({ player, opponent }, { mover, outcome, is_over: isOver }, colors) {
+/** Return the standing of a game in a few words, for one of the players or, if undefined, a spectator. */
+export function describeStanding(player, { mover, outcome, is_over: isOver }, names) {
+  if (isOver && player === undefined) return [0, 1].includes(outcome) ? `${capitalize(names[outcome])} won` : "A draw";
   if (isOver) return { [player]: "You won", [1 - player]: "You lost" }[outcome] ?? "A draw";
-  if (mover === player) return "Your move";
-  const color = colors[mover];
-  return `${opponent === "other player" ? color[0].toUpperCase() + color.slice(1) : opponent} to move`;
+  return mover === player ? "Your move" : `${capitalize(names[mover])} to move`;
 }
 
 export function forgetGame(name) {

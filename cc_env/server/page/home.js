@@ -1,18 +1,17 @@
 // The home page: games to continue, a card for each kind of game, which starts a game against its
 // ladder, and a form to invite a friend.
 
-import { button, element, toTitle } from "./board.js";
+import { button, element, find, toTitle } from "./board.js";
 import { fetchCatalogue } from "./connection.js";
-import { createGame, openGame } from "./create.js";
+import { startGame } from "./create.js";
 import { readGames, refreshStandings } from "./games.js";
-import { defaultOpponent, describePlayer, hasBeaten, levelOf, storeLevel } from "./ladder.js";
+import { defaultOpponent, describePlayer, hasBeaten, levelOf } from "./ladder.js";
 import { renderPicture } from "./picture.js";
 
 const MAX_CONTINUED_GAMES = 4;
 // How long home stays empty while a server that was just started prepares it, before a notice.
 const NOTICE_MILLISECONDS = 500;
 
-const find = (id) => document.getElementById(id);
 const friendForm = find("friend");
 let catalogue = null;
 
@@ -29,6 +28,7 @@ export async function showHome() {
   refreshStandings(catalogue).then((hasChanged) => hasChanged && showContinued());
   find("cards").replaceChildren(...Object.keys(catalogue.games).map(renderCard));
   fillFriendForm();
+  find("version").textContent = `Version ${catalogue.version}`;
   import("./daily.js").then(({ showDaily }) => showDaily(find("daily-puzzle")));
   // Another route may have been selected meanwhile.
   find("home").hidden = Boolean(location.hash.split("/")[1]);
@@ -77,14 +77,13 @@ function renderCard(kind) {
   choose.setAttribute("aria-label", `${toTitle(kind)}: choose opponent, ${level}`);
   const links = element("p", { className: "links" },
     choose,
-    element("a", { href: `#/learn/${kind}`, textContent: "Learn" }),
+    element("a", { href: `#/learn/${kind}` }, "Learn", element("span", { textContent: `, ${game.lesson_minutes} min` })),
     element("a", { href: `#/puzzles/${kind}`, textContent: "Puzzles" }));
   const text = element("div", {}, element("h2", { textContent: toTitle(kind) }), element("p", { textContent: summary }), play, links);
   return element("section", { className: "card" }, renderPicture(game, game.start), text);
 }
 
 function playAgainst(kind, opponent, playButton) {
-  storeLevel(kind, levelOf(opponent));
   create({ game: kind, seats: [catalogue.human, opponent] }, 0, playButton);
 }
 
@@ -109,13 +108,9 @@ function showOpponents(kind, playButton) {
 }
 
 /** Create a game with the person on `seat`. */
-async function create(request, seat, createButton) {
+function create(request, seat, createButton) {
   showError("");
-  try {
-    openGame(await createGame(request, createButton), [seat]);
-  } catch (error) {
-    showError(error.message);
-  }
+  startGame(request, [seat], createButton, showError);
 }
 
 // Games with a friend

@@ -15,6 +15,12 @@ export function describePlayer(spec, rungs) {
   return level ? `${rungs[level - 1]}, level ${level} of ${rungs.length}` : spec;
 }
 
+/** Return "you" for the only one of `ownSeats`, the name of a player, or the color of a person. */
+export function nameOf(seat, ownSeats, specs, { players, rungs }) {
+  if (ownSeats.length === 1 && ownSeats[0] === seat) return "you";
+  return specs[seat] === "human" ? players[seat] : describePlayer(specs[seat], rungs).split(", ")[0];
+}
+
 /** Return the spec of the opponent that the form selects by default. */
 export function defaultOpponent(kind, rungs) {
   if (!rungs.length) return "minimax:normal";

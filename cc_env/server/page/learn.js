@@ -24,7 +24,7 @@ async function showGames(...notes) {
   current = { game: null, lessons: [] };
   const { games } = await fetchCatalogue();
   const links = Object.entries(games).map(([name, game]) => {
-    const text = element("span", {}, element("b", { textContent: toTitle(name) }), element("span", { textContent: game.summary }));
+    const text = element("span", {}, element("b", { textContent: toTitle(name) }), element("span", { textContent: `${game.summary} ${game.lesson_minutes} min` }));
     return element("li", {}, element("a", { href: `#/learn/${name}` }, renderPicture(game, game.start), text));
   });
   root.replaceChildren(
@@ -121,14 +121,14 @@ class Lesson {
   describe(state) {
     if (this.isMine) return `${this.stepIndex ? "Now" : "Your move"}: ${this.nextStep.instruction}`;
     const decision = state.last_decision;
-    const move = decision ? `${this.board.setting.players[decision.player]}: ${state.turn}` : "";
+    const move = decision ? `${toTitle(this.board.setting.players[decision.player])}: ${state.turn}` : "";
     return [move, state.result?.text].filter(Boolean).join(" · ");
   }
 
   play(action) {
     this.board.selected = null;
     if (action === this.nextStep.action) this.advance();
-    else this.show(`Legal, but the lesson continues with: ${this.nextStep.instruction}`);
+    else this.show(`That is allowed, too. Now: ${this.nextStep.instruction}`);
   }
 
   advance() {

@@ -2,7 +2,7 @@
 
 import { button, element } from "./board.js";
 import { fetchCatalogue } from "./connection.js";
-import { createGame, openGame } from "./create.js";
+import { startGame } from "./create.js";
 import { forgetGame, isBetweenPeople, readGames, refreshStandings } from "./games.js";
 import { describeAge, describeOpponent } from "./home.js";
 
@@ -49,11 +49,8 @@ function renderRow(entry) {
 }
 
 /** Start a game against the same computer, with the seats swapped; an error replaces the button's word. */
-async function startRematch({ kind, options, seats: [first, second] }, startButton) {
+function startRematch({ kind, options, seats: [first, second] }, startButton) {
   const seats = [second, first];
-  try {
-    openGame(await createGame({ game: kind, options, seats }, startButton), [seats.indexOf("human")]);
-  } catch (error) {
-    startButton.replaceWith(element("span", { className: "error", role: "alert", textContent: error.message }));
-  }
+  const showError = (textContent) => startButton.replaceWith(element("span", { className: "error", role: "alert", textContent }));
+  startGame({ game: kind, options, seats }, [seats.indexOf("human")], startButton, showError);
 }

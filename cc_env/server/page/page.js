@@ -9,11 +9,11 @@
 //   #/analyze             analysis; #/analyze/GAME of a served game
 //   #/puzzles             puzzles; #/puzzle/KIND/NUMBER one of them
 
+import { find } from "./board.js";
 import { addTokens, readSeats } from "./games.js";
 import { showHome } from "./home.js";
 import { loadStyle } from "./styles.js";
 
-const find = (id) => document.getElementById(id);
 // Modules of routes with their style sheets, loaded on first use. Each exports `show`, which receives
 // the parts of the route, and `hide`.
 const MODULES = {

@@ -1,7 +1,9 @@
 // The panels beside the board: seats with clocks, moves, messages, buttons and links.
 
-import { button, element, renderShape, svgElement, updateTabStop } from "./board.js";
+import { button, capitalize, control, element, find, renderShape, svgElement, updateTabStop } from "./board.js";
+import { OTHER_PLAYER, describeStanding } from "./games.js";
 import { describePlayer } from "./ladder.js";
+import { playerName } from "./settings.js";
 
 const LOW_CLOCK_SECONDS = 10;
 const CLOCK_INTERVAL_MS = 200;
@@ -9,8 +11,9 @@ const CLOCK_INTERVAL_MS = 200;
 const CLAIM_DELAY_MS = 61000;
 // Turns after which a declined offer can be repeated.
 const TURNS_TO_REOFFER = 2;
+// Controls beside "More".
+const MAX_CONTROLS = 4;
 
-const find = (id) => document.getElementById(id);
 
 export const SHORTCUTS = { take_back: "u", hint: "h", flip: "f" };
 // Offers of a player; `field` of the state contains the player who offers, or null.
@@ -22,16 +25,6 @@ const OFFERS = [
 
 /** Return a sentence about a player in the present tense. */
 const sentence = (name, verb, object) => `${name} ${name === "you" ? verb : `${verb}s`} ${object}`;
-
-/** Return a button with an icon above a word. */
-function control(icon, word, onClick, properties = {}) {
-  const node = button("", onClick, properties);
-  node.append(element("span", { className: "icon", textContent: icon, ariaHidden: "true" }), element("span", { textContent: word }));
-  return node;
-}
-
-/** Capitalize a sentence or a name, except player specs. */
-const capitalize = (text) => (/^\w+:/.test(text) ? text : text[0].toUpperCase() + text.slice(1));
 
 export class Panels {
   /** `permissions`: the client's seats, `assistance` and `canRematch`; `execute` runs a command. */
@@ -45,20 +38,35 @@ export class Panels {
 
   makeButtons() {
     this.buttons = {
-      take_back: control("↶", "Undo", () => this.execute("take_back"), { title: SHORTCUTS.take_back }),
-      hint: control("✧", "Hint", () => this.execute("hint"), { title: SHORTCUTS.hint }),
-      draw: control("½", "Draw", () => this.execute("draw"), { title: "offer a draw" }),
+      take_back: control("↶", "Undo", () => this.execute("take_back"), SHORTCUTS.take_back),
+      hint: control("✧", "Hint", () => this.execute("hint"), SHORTCUTS.hint),
+      draw: control("½", "Draw", () => this.execute("draw"), null, { title: "offer a draw" }),
       resign: control("⚑", "Resign", () => this.resign()),
       more: control("⋯", "More", () => {}),
-      flip: button("Flip", () => this.execute("flip"), { title: SHORTCUTS.flip }),
-      newGame: button("New game", () => this.execute("new_game")),
+      flip: control("⇅", "Flip", () => this.execute("flip"), SHORTCUTS.flip),
       rematch: button("Rematch", () => this.execute("rematch"), { title: "seats swapped" }),
-      analyze: button("Analyze", () => this.execute("analyze"), { title: "step through the game, with evaluations by a player" }),
+      analyze: control("∿", "Analyze", () => this.execute("analyze"), null, { title: "step through the game, with evaluations by a player" }),
     };
-    const { take_back: takeBack, hint, draw, resign, more, flip, newGame, analyze } = this.buttons;
-    more.setAttribute("popovertarget", "more");
-    find("buttons").replaceChildren(takeBack, hint, draw, resign, more);
-    find("more-buttons").replaceChildren(flip, newGame, analyze);
+    this.buttons.more.setAttribute("popovertarget", "more");
+    find("buttons").replaceChildren(this.buttons.more);
+  }
+
+  /** Press a button by its key. */
+  press(name) {
+    const { [name]: node } = this.buttons;
+    if (node.hidden || node.disabled) this.showMessage(`${node.lastChild.textContent} is not possible now`);
+    else node.click();
+  }
+
+  /** Place the first available controls in the row below, the other ones in the panel More. */
+  placeButtons() {
+    const { take_back: takeBack, hint, draw, resign, flip, analyze, more } = this.buttons;
+    const controls = [takeBack, hint, draw, resign, flip, analyze].filter((node) => !node.hidden);
+    const row = [...controls.slice(0, MAX_CONTROLS), more];
+    // Nodes that are placed again lose the focus.
+    if (row.every((node, index) => node === find("buttons").children[index])) return;
+    find("buttons").replaceChildren(...row);
+    find("more-buttons").replaceChildren(...controls.slice(MAX_CONTROLS));
   }
 
   /** Resign at the second click; the question is withdrawn when the button loses the focus. */
@@ -102,6 +110,7 @@ export class Panels {
     hint.disabled = isOver || !this.isMine;
     draw.disabled = state.draw_offered_by !== null || this.mustWait("draw");
     rematch.disabled = state.rematch_offered_by !== null;
+    this.placeButtons();
   }
 
   /** Whether a declined offer cannot be repeated yet. */
@@ -123,7 +132,7 @@ export class Panels {
   showDeclined(offer, player) {
     if (player !== this.ownSeat) this.reoffers[offer] = this.state.turns.length + TURNS_TO_REOFFER;
     this.showButtons();
-    this.showMessage(capitalize(sentence(this.subject(player), "decline", `the ${offer === "take_back" ? "undo" : offer}`)));
+    this.showMessage(sentence(this.subject(player), "decline", `the ${offer === "take_back" ? "undo" : offer}`));
   }
 
   /** Turn the rematch button into a link to the rematch. */
@@ -138,7 +147,7 @@ export class Panels {
 
   /** The names of both players. */
   get names() {
-    const otherName = this.seats.length ? "other player" : "person";
+    const otherName = this.seats.length ? OTHER_PLAYER : "person";
     const { rungs } = this.setting;
     return this.state.seats.map((name, player) =>
       name !== "human" ? describePlayer(name, rungs).split(", ")[0] : this.seats.includes(player) ? "you" : this.playerNames[player] || otherName);
@@ -160,11 +169,8 @@ export class Panels {
   /** Return whose turn it is, or the result, in a few words. */
   describeStanding() {
     const { result, mover, is_person: isPerson } = this.state;
-    if (result && this.ownSeat === undefined) return [0, 1].includes(result.outcome) ? `${capitalize(this.subject(result.outcome))} won` : "A draw";
-    if (result) return { 0: "A draw", 1: "You won", "-1": "You lost" }[this.ownScore];
-    if (mover === this.ownSeat) return "Your move";
-    if (this.ownSeat !== undefined && !isPerson) return `${this.names[mover]} is thinking …`;
-    return `${capitalize(this.subject(mover))} to move`;
+    if (!result && this.ownSeat !== undefined && !isPerson) return `${this.names[mover]} is thinking …`;
+    return describeStanding(this.ownSeat, { mover, outcome: result?.outcome, is_over: Boolean(result) }, [0, 1].map((player) => this.subject(player)));
   }
 
   /** 1 if the only own seat has won, -1 if it has lost, otherwise 0. */
@@ -288,8 +294,7 @@ export class Panels {
     for (const { field, status } of OFFERS) {
       if (this.state[field] !== null) parts.push(sentence(this.subject(this.state[field]), ...status));
     }
-    const text = [...parts, this.notice].filter(Boolean).join(" · ");
-    return text && capitalize(text);
+    return [...parts, this.notice].filter(Boolean).join(" · ");
   }
 
   /** Return the reason of the result, with the names of the players and the last turn. */
@@ -297,11 +302,12 @@ export class Panels {
     const { result: { explanation, detail, reason }, turns } = this.state;
     const text = explanation.replace(/\{([01])\}/g, (_, player) => this.subject(Number(player)));
     if (/^(illegal|error)$/.test(reason)) return `${text} (${detail})`;
-    return text === explanation ? text : `${text} on turn ${turns.length}`;
+    return text === explanation || !turns.length ? text : `${text} on turn ${turns.length}`;
   }
 
   showMessage(text, isError = false) {
     const message = find("message");
+    text = capitalize(text);
     // Screen readers announce a repeated text only if it differs.
     message.textContent = text && text === message.textContent ? `${text}\u00a0` : text;
     message.classList.toggle("error", isError);
@@ -312,7 +318,7 @@ export class Panels {
   announce() {
     const { decisions, last_decision: decision } = this.state;
     const before = this.announcedDecisions;
-    if (decisions > before && decision) find("announcements").textContent = `${this.names[decision.player]}: ${decision.text}`;
+    if (decisions > before && decision) find("announcements").textContent = `${capitalize(this.names[decision.player])}: ${decision.text}`;
     else if (decisions < before) find("announcements").textContent = `Undone. ${this.describeStanding()}`;
     this.announcedDecisions = decisions;
   }
@@ -335,11 +341,13 @@ export class Panels {
     this.showOffers();
   }
 
-  /** Show the link for the other player beside the board until that player has joined. */
+  /** Show the link for the other player until that player has joined, who may enter a name. */
   showInvitation() {
     const isWaiting = this.hasInvitation && this.state && !this.state.decisions
       && [0, 1].some((player) => !this.seats.includes(player) && this.isAway(player));
     find("invitation").hidden = !isWaiting;
+    const isInvited = !this.hasInvitation && this.ownSeat !== undefined && this.state?.seats.every((name) => name === "human");
+    find("own-name").hidden = !isInvited || this.state.decisions > 1 || Boolean(playerName());
   }
 
   /** Copy a link; select it if the browser denies access to the clipboard. */
@@ -350,7 +358,7 @@ export class Panels {
       button.textContent = "Copied";
       setTimeout(() => (button.textContent = "Copy"), 2000);
     } catch {
-      this.showMessage("copy the selected link");
+      this.showMessage("Copy the selected link");
     }
   }
 

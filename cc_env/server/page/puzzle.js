@@ -3,7 +3,7 @@
 //   judge(turns, turn)   the judgment of a turn after the correct ones, as POST /puzzle/turn
 //   solve(turns)         the best turns after the correct ones, as POST /puzzle/solution
 
-import { Board, button, element, renderShape, updateTabStop } from "./board.js";
+import { Board, capitalize, element, pressedKey, renderShape, updateTabStop } from "./board.js";
 import { drawOverlay } from "./overlay.js";
 import { playSound } from "./settings.js";
 
@@ -13,6 +13,19 @@ const SLOW_MS = 1000;
 const REFUTATION_COLOR = "#b3261e";
 const SOLUTION_COLOR = "#1d7a43";
 const ARROW_WIDTH = 9;
+
+// Class of controls that end with the task.
+export const UNTIL_END = { className: "until-end" };
+
+/** Press the control that has the pressed key. */
+export function pressControl(root, event) {
+  const key = pressedKey(event).replace(" ", "Space");
+  const nodes = [...root.querySelectorAll("[aria-keyshortcuts]:enabled")];
+  const node = nodes.find(({ ariaKeyShortcuts }) => ariaKeyShortcuts.split(" ").includes(key));
+  if (!node) return;
+  event.preventDefault();
+  node.click();
+}
 
 const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
@@ -97,7 +110,7 @@ export class TaskView {
   }
 
   showMessage(text) {
-    this.parts.status.textContent = text;
+    this.parts.status.textContent = capitalize(text);
     updateTabStop(this.parts.status);
   }
 
@@ -108,8 +121,9 @@ export class TaskView {
 
   // Turns
 
-  /** Run a request and its display; the board waits for it. An error is shown. */
-  async run(work) {
+  /** Run a request and its display, for which the board waits, and then the latest control pressed meanwhile. An error is shown. */
+  async run(work, isControl = false) {
+    if (this.isBusy && isControl) this.nextControl = work;
     if (this.isBusy || this.isOver) return;
     this.isBusy = true;
     this.setPhase("busy");
@@ -121,6 +135,9 @@ export class TaskView {
       this.showMessage(error.message);
       this.wait("turn");
     }
+    const { nextControl } = this;
+    this.nextControl = null;
+    if (nextControl && !this.isClosed) this.run(nextControl);
   }
 
   /** Return the response of the server; a slow one is announced. */
@@ -203,7 +220,7 @@ export class TaskView {
       this.hasHelp = true;
       this.solution ??= await this.request(this.source.solve(this.turns));
       if (!this.isClosed) this.beginHint();
-    });
+    }, true);
   }
 
   beginHint() {
@@ -235,7 +252,7 @@ export class TaskView {
       this.state = states.at(-1);
       this.wait("shown");
       this.finish("shown", this.onSolutionShown);
-    });
+    }, true);
   }
 
   finish(phase, report) {
@@ -251,12 +268,4 @@ export class TaskView {
     this.parts.card.replaceChildren(line, element("div", { className: "buttons" }, ...buttons));
     document.getElementById("announcements").textContent = text;
   }
-}
-
-/** Return a button of a task: an icon above a word; one of a class "until-end" ends with the task. */
-export function control(icon, word, onClick, key, className = "") {
-  const node = button("", onClick, { className, ...(key && { title: key }) });
-  if (key) node.setAttribute("aria-keyshortcuts", key);
-  node.append(element("span", { textContent: icon, ariaHidden: "true" }), word);
-  return node;
 }

@@ -1,18 +1,17 @@
 // Puzzles: #/puzzles lists the games with the solver's rating and the themes, #/puzzle/KIND/NUMBER is a
 // puzzle, #/puzzle/KIND/NUMBER/THEME one of a theme, #/puzzle/KIND the next one.
 
-import { button, element, pressedLetter, toTitle } from "./board.js";
+import { button, control, element, toTitle } from "./board.js";
 import { fetchCatalogue, fetchJson } from "./connection.js";
 import { createGame, withProgress } from "./create.js";
 import { describeDays, puzzleAddress, renderDaily } from "./daily.js";
 import { defaultOpponent } from "./ladder.js";
 import { renderPicture } from "./picture.js";
 import { chooseNext, readProgress, recordDay, recordResult } from "./progress.js";
-import { TaskView, control } from "./puzzle.js";
+import { TaskView, UNTIL_END, pressControl } from "./puzzle.js";
 import { store } from "./storage.js";
 
 const root = document.getElementById("puzzles");
-const KEYS = { h: "hint", n: "next", f: "flip", " ": "next" };
 let lists = null;
 let view = null;
 
@@ -136,8 +135,8 @@ class PuzzleView {
       onSolved: () => this.showSolved(date),
       onSolutionShown: () => this.showFailed(),
       controls: [
-        control("?", "Hint", () => this.hint(), "h", "until-end"), control("✓", "Solution", () => this.task.showSolution(), "", "until-end"),
-        control("»", "Skip", () => this.next(), "n", "until-end"), control("⇅", "Flip", () => this.flip(), "f"),
+        control("?", "Hint", () => this.task.hint(), "h", UNTIL_END), control("✓", "Solution", () => this.task.showSolution(), null, UNTIL_END),
+        control("»", "Skip", () => this.next(), "n", UNTIL_END), control("⇅", "Flip", () => this.task.flip(), "f"),
       ],
     });
   }
@@ -173,18 +172,10 @@ class PuzzleView {
   }
 
   showCard(text) {
-    const next = button("Next", () => this.next(), { className: "main", title: "space" });
+    const next = button("Next", () => this.next(), { className: "main", title: "space", ariaKeyShortcuts: "n Space" });
     this.task.showCard(text, next, button("Analyze", () => this.analyze()), button("Play on from here", (event) => this.playOn(event.target)));
     this.task.showMessage(this.puzzle.themes.length ? `Themes: ${this.puzzle.themes.join(", ")}` : "");
     next.focus();
-  }
-
-  hint() {
-    this.task.hint();
-  }
-
-  flip() {
-    this.task.flip();
   }
 
   next() {
@@ -217,11 +208,4 @@ class PuzzleView {
   }
 }
 
-document.addEventListener("keydown", (event) => {
-  if (!view || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
-  const isControl = /INPUT|SELECT|TEXTAREA|BUTTON|SUMMARY|A/.test(event.target.tagName);
-  const name = KEYS[event.key === " " ? " " : pressedLetter(event)];
-  if (!name || (event.key === " " && (isControl || !view.task.isOver))) return;
-  event.preventDefault();
-  view[name]();
-});
+document.addEventListener("keydown", (event) => view && pressControl(root, event));

@@ -1,12 +1,12 @@
 // The review of a game: a graph with its turning points, at most three moments to try again, and the
 // turns with marks. The server computes it turn by turn and chooses the moments and their reasons.
 
-import { Board, button, element, pressedLetter, toTitle } from "./board.js";
+import { Board, button, capitalize, control, element, pressedKey, toTitle } from "./board.js";
 import { fetchJson } from "./connection.js";
 import { drawGauge, drawGraph } from "./graph.js";
-import { describePlayer } from "./ladder.js";
+import { nameOf } from "./ladder.js";
 import { renderPicture } from "./picture.js";
-import { TaskView, control } from "./puzzle.js";
+import { TaskView, UNTIL_END, pressControl } from "./puzzle.js";
 import { store } from "./storage.js";
 
 const root = document.getElementById("review");
@@ -36,7 +36,7 @@ export async function show(room, tokens) {
     if (error.name === "AbortError" || signal.aborted) return;
     const back = element("a", { href: `#/${room}`, textContent: "Back to the game" });
     const heading = element("h1", { textContent: "Review" });
-    root.replaceChildren(heading, element("p", { className: "error", role: "alert", textContent: error.message }), back);
+    root.replaceChildren(heading, element("p", { className: "error", role: "alert", textContent: capitalize(error.message) }), back);
   }
 }
 
@@ -78,8 +78,7 @@ class ReviewView {
     this.nodes = [null, ...turns].map((turn) => ({ turn, chances: null, assessment: null }));
     this.render();
     this.board = new Board(this.parts.board, setting, () => {});
-    this.board.svg.addEventListener("mousedown", (event) => event.preventDefault());
-    if (seats.length === 1 && setting.top === seats[0]) this.board.flip();
+    this.board.takeSide(seats);
     this.goTo(turns.length);
   }
 
@@ -138,12 +137,6 @@ class ReviewView {
     this.showProgress();
   }
 
-  name(player) {
-    const spec = this.game.players[player];
-    if (this.seats.length === 1 && this.seats[0] === player) return "You";
-    return spec === "human" ? toTitle(this.setting.players[player]) : describePlayer(spec, this.setting.rungs).split(",")[0];
-  }
-
   // Display
 
   showProgress() {
@@ -158,7 +151,7 @@ class ReviewView {
     const { accuracies } = this.summary;
     const known = [0, 1].filter((player) => accuracies[player]);
     const ordered = this.seats[0] === 1 && this.seats.length === 1 ? known.reverse() : known;
-    const parts = ordered.map((player) => `${this.name(player)} ${accuracies[player].percent}\u00a0%`);
+    const parts = ordered.map((player) => `${capitalize(nameOf(player, this.seats, this.game.players, this.setting))} ${accuracies[player].percent}\u00a0%`);
     const isExact = known.length > 0 && known.every((player) => accuracies[player].is_exact);
     return parts.length ? `${isExact ? "Exact accuracy" : "Accuracy"}: ${parts.join(" · ")}` : "No turn could be graded";
   }
@@ -240,7 +233,7 @@ class ReviewView {
   retry(index) {
     const { moments } = this.summary;
     const { turn, text, sign, change, state, solution } = moments[index];
-    const showButton = control("✓", "Show", () => this.task.showSolution(), "", "until-end");
+    const showButton = control("✓", "Show", () => this.task.showSolution(), null, UNTIL_END);
     showButton.disabled = true;
     const next = () => (moments[index + 1] ? this.retry(index + 1) : this.leaveMoment());
     const finish = (text) => () => this.task.showCard(text,
@@ -257,7 +250,7 @@ class ReviewView {
       onSolved: finish("Correct"),
       onSolutionShown: finish(`The best turn was ${solution.text}`),
       controls: [
-        control("?", "Hint", () => this.task.hint(), "h", "until-end"), showButton, control("»", "Next", next, "n"),
+        control("?", "Hint", () => this.task.hint(), "h", UNTIL_END), showButton, control("»", "Next", next, "n"),
         control("⇅", "Flip", () => this.task.flip(), "f"), control("←", "Back", () => this.leaveMoment(), "Escape"),
       ],
     });
@@ -275,14 +268,9 @@ class ReviewView {
 }
 
 document.addEventListener("keydown", (event) => {
-  if (!view || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
-  if (/INPUT|SELECT|TEXTAREA/.test(event.target.tagName)) return;
-  const key = event.key.length === 1 ? pressedLetter(event) : event.key;
-  if (view.task) {
-    const node = [...root.querySelectorAll("[aria-keyshortcuts]")].find((node) => node.getAttribute("aria-keyshortcuts") === key);
-    node?.click();
-  } else if (SHORTCUTS[key]) {
-    event.preventDefault();
-    view.step(SHORTCUTS[key]);
-  }
+  const name = view && !view.task && SHORTCUTS[pressedKey(event)];
+  if (view?.task) pressControl(root, event);
+  if (!name) return;
+  event.preventDefault();
+  view.step(name);
 });

@@ -50,16 +50,26 @@ settings.addEventListener("keydown", (event) => {
   settings.querySelector("summary").focus();
 });
 
-const nameInput = document.querySelector("#settings [name=player]");
+const nameInputs = document.querySelectorAll("[name=player]");
 
 /** Return the name that other players see, "" if there is none. */
 export function playerName() {
   const name = readStored("player");
-  return typeof name === "string" ? name.slice(0, nameInput.maxLength) : "";
+  return typeof name === "string" ? name.slice(0, nameInputs[0].maxLength) : "";
 }
 
-nameInput.value = playerName();
-nameInput.addEventListener("change", () => store("player", nameInput.value.trim()));
+function showName() {
+  for (const input of nameInputs) input.value = playerName();
+}
+
+for (const input of nameInputs) {
+  input.addEventListener("change", () => {
+    store("player", input.value.trim());
+    showName();
+    dispatchEvent(new Event("playername"));
+  });
+}
+showName();
 
 /** Play the sound of a "move", a "capture" or the "end" of a game, if sounds are on. */
 export function playSound(kind) {

@@ -1,9 +1,9 @@
 // The form for a new game, filled from the server's catalogue.
 
-import { element, toTitle } from "./board.js";
+import { capitalize, element, toTitle } from "./board.js";
 import { fetchCatalogue, fetchJson } from "./connection.js";
 import { createGame, openGame } from "./create.js";
-import { defaultOpponent, describePlayer, levelOf, storeLevel } from "./ladder.js";
+import { defaultOpponent, describePlayer, levelOf } from "./ladder.js";
 import { readStored, store } from "./storage.js";
 
 const form = document.getElementById("start");
@@ -29,7 +29,9 @@ export async function show(kind, mode) {
     showGame();
   }
   selectLevel();
-  if (mode === "watch") form.elements.seat0.value = defaultOpponent(form.elements.game.value, catalogue.games[form.elements.game.value].rungs);
+  const { game, seat0, seat1 } = form.elements;
+  // The computer that plays the level of the next game has a stronger opponent.
+  if (mode === "watch") seat0.value = `ladder:${Math.min(levelOf(seat1.value) + 1, catalogue.games[game.value].rungs.length)}`;
   form.onsubmit = (event) => {
     event.preventDefault();
     submit();
@@ -62,7 +64,6 @@ async function submit() {
   try {
     const request = formRequest();
     const created = await createGame(request, form.querySelector("button.main"));
-    storeLevel(request.game, Math.max(...request.seats.map(levelOf)));
     openGame(created, ownSeats(created.tokens));
   } catch (error) {
     showError(error);
@@ -100,7 +101,7 @@ function findField({ name, message }) {
 /** Return a message in words, without the name of the game. */
 function describeError({ message }) {
   const text = message.replace(/^\w+: /, "").replace(/^(\w+)=(.+?); expected: /, (_, name, value) => `${toTitle(name)} cannot be ${value}; expected: `);
-  return text[0].toUpperCase() + text.slice(1);
+  return capitalize(text);
 }
 
 /** An error of a field of the form. */
@@ -227,20 +228,11 @@ function renderInput(name, value, values) {
   return element("input", { name: `option.${name}`, value: text, placeholder: "default", autocomplete: "off" });
 }
 
-/** Return a number of minutes, with a decimal point or comma, in seconds. */
-function parseMinutes(text) {
-  const [min, max] = catalogue.clock;
-  const seconds = 60 * Number(text.replace(",", "."));
-  if (seconds >= min && seconds <= max) return seconds;
-  const range = `${Math.ceil(100 * min / 60) / 100} to ${max / 60}`;
-  throw new FieldError("minutes", `invalid minutes '${text}'; expected ${range}, such as 5 or 2.5`);
-}
-
-/** Return the seconds that are added after each turn. */
-function parseIncrement(text) {
-  const seconds = Number(text.replace(",", "."));
-  if (seconds >= 0 && seconds <= catalogue.increment) return seconds;
-  throw new FieldError("increment", `invalid seconds '${text}'; expected 0 to ${catalogue.increment}`);
+/** Return a number in a field, with a decimal point or comma; raise FieldError unless it is in a range. */
+function parseNumber(name, text, [min, max], note = "") {
+  const value = Number(text.replace(",", "."));
+  if (value >= min && value <= max) return value;
+  throw new FieldError(name, `invalid ${name === "minutes" ? name : "seconds"} '${text}'; expected ${min} to ${max}${note}`);
 }
 
 function formRequest() {
@@ -253,14 +245,15 @@ function formRequest() {
     return spec;
   });
   const minutes = form.elements.minutes.value.trim();
+  const clock = catalogue.clock.map((seconds) => Math.ceil(seconds * 100 / 60) / 100);
   return {
     game: form.elements.game.value,
     options: readOptions(form),
     seats,
     random_seats: form.elements.random_seats.checked,
     assistance: values.includes("friend") && form.elements.assistance.checked,
-    seconds: minutes ? parseMinutes(minutes) : null,
-    increment: parseIncrement(form.elements.increment.value.trim()),
+    seconds: minutes ? 60 * parseNumber("minutes", minutes, clock, ", such as 5 or 2.5") : null,
+    increment: parseNumber("increment", form.elements.increment.value.trim(), [0, catalogue.increment]),
     start: form.elements.start.value.trim() || null,
   };
 }
