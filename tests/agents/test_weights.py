@@ -43,7 +43,7 @@ def test_shipped_weights_are_small():
     assert len(networks) >= len(FOLDERS)
     assert sum(file.stat().st_size for file in networks) < 12e6
     # With logs, charts and matches.
-    assert sum(file.stat().st_size for file in files) < 13e6
+    assert sum(file.stat().st_size for file in files) < 14e6
 
 
 def test_training_cost_of_all_weights_is_recorded():
@@ -77,7 +77,8 @@ def test_shipped_weights_play_and_name_their_training(folder):
     # The device of the run may be a GPU, which this machine may lack.
     assert build_config(CONFIGS[algorithm], {**config, "device": "cpu"})
     rows = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
-    assert rows[-1]["minutes"] > config["minutes"] - 1
+    budgets = {name: config[name] for name in ("minutes", "core_minutes") if config.get(name)}
+    assert any(rows[-1][name] > budget - 1 for name, budget in budgets.items())
     if "step" in about:
         assert about["step"] in [row["step"] for row in rows if "elo" in row]
     assert (folder / "curves.png").exists()
