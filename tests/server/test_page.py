@@ -378,11 +378,11 @@ def test_lesson_is_played_on_its_board(open_game):
     in_lesson(page, 1, "4,1", "3,0")
     assert "allowed, too. Now: 6 goes" in page.text_content("#lesson1 .status")
     in_lesson(page, 1, "4,1", "3,2")
-    assert lesson_at(page, 1, 2) == "white: 13-10"
+    assert lesson_at(page, 1, 2) == "White: 13-10"
     page.click("#lesson5 .off-board button")
     lesson_at(page, 5, 2)
     page.click("#lesson7 >> text=Show me")
-    assert lesson_at(page, 7, 1) == "black: 14-18 · black wins: neither side can move"
+    assert lesson_at(page, 7, 1) == "Black: 14-18 · Black wins: neither side can move"
     page.click("#lesson7 >> text=Again")
     assert lesson_at(page, 7, 0).startswith("Your move")
     assert page.evaluate("document.documentElement.scrollWidth") <= 320

@@ -272,7 +272,7 @@ class AnalysisView {
     this.showMoves();
     this.showGraph();
     this.showButtons();
-    find("analysis-status").textContent = state.result?.text ?? state.caption;
+    find("analysis-status").textContent = capitalize(state.result?.text ?? state.caption);
     find("analysis-position").value = state.position;
     // The display is complete, except for the evaluation.
     find("analysis").dataset.decisions = state.decisions;
