@@ -404,6 +404,11 @@ def test_coordinates_and_sounds_are_stored_settings(open_game):
     assert page.is_visible("#board .labels")
     page.uncheck("text=coordinates")
     assert not page.is_visible("#board .labels")
+    dark_square = page.locator('#board .ground rect[fill="#cfb585"]').first
+    color = "node => getComputedStyle(node).fill"
+    assert dark_square.evaluate(color) == "rgb(207, 181, 133)"
+    page.check("text=Green board")
+    assert dark_square.evaluate(color) == "rgb(147, 176, 106)"
     page.drag_and_drop("rect[data-cell='4,1']", "rect[data-cell='3,2']")
     until(page, 1)
     assert page.evaluate("window.soundCount") == 0
@@ -413,6 +418,7 @@ def test_coordinates_and_sounds_are_stored_settings(open_game):
     page.reload()
     until(page, 1)
     assert not page.is_visible("#board .labels")
+    assert dark_square.evaluate(color) == "rgb(147, 176, 106)"
     assert page.evaluate("window.soundCount") == 0
     page.drag_and_drop("rect[data-cell='1,4']", "rect[data-cell='2,5']")
     until(page, 2)
