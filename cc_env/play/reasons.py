@@ -74,6 +74,15 @@ def explain_ending(game: Game, result: Result, detail: str = "") -> str:
     return explain_result(game, result, loser)
 
 
+def describe_ending(game: Game, result: Result, detail: str = "") -> str:
+    """Return the result with its reason, such as "{0} won: {0} reached the far corner".
+
+    "{0}" and "{1}" stand for the players.
+    """
+    outcome = "a draw" if result.outcome == DRAW else f"{{{result.outcome}}} won"
+    return f"{outcome}: {explain_ending(game, result, detail)}"
+
+
 def describe_task(game: Game, puzzle: Puzzle) -> str:
     """Return the task of a puzzle, such as "Blue to play and win in 3 turns"."""
     color = _color(game, puzzle.position)

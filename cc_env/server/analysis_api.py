@@ -19,14 +19,13 @@ from dataclasses import replace
 from functools import partial
 
 from cc_env.core.game import Game, Turn
-from cc_env.core.rules import DRAW, Position
+from cc_env.core.rules import Position
 from cc_env.errors import BadOption, check_integer, check_number, invalid_value
 from cc_env.match.referee import Player
 from cc_env.play import analysis, importing, reasons, view
 from cc_env.play.analysis import Analysis, TimeBudget
 from cc_env.play.descriptions import winning_chances
 from cc_env.play.importing import ImportedGame, ImportedGames
-from cc_env.play.session import GameSession
 from cc_env.rendering.picture import heat
 from cc_env.search.compare import Variation
 from cc_env.server.jobs import PlayerJob
@@ -72,16 +71,9 @@ async def open_served_game(
     result = f"the game continues after turn {len(match.turns)}; reload to update"
     imported = importing.game_from_match(match, (first.name, second.name), result)
     if match.result:
-        imported = replace(imported, result=_describe_result(room.session))
+        text = reasons.describe_ending(room.session.game, match.result, room.session.detail)
+        imported = replace(imported, result=text)
     return imported, sorted(room.seats(tokens))
-
-
-def _describe_result(session: GameSession) -> str:
-    """Return the result of a finished game; "{0}" and "{1}" stand for the players."""
-    game, result = session.game, session.result
-    assert result is not None
-    winner = "a draw" if result.outcome == DRAW else f"{{{result.outcome}}} won"
-    return f"{winner}: {reasons.explain_ending(game, result, session.detail)}"
 
 
 async def _show_position(lobby: Lobby, fields: Fields, address: str) -> Data:

@@ -8,7 +8,7 @@ from cc_env.core.rules import Position
 from cc_env.errors import IllegalAction, invalid_value, is_integer
 from cc_env.match.match import Limits
 from cc_env.match.referee import Decision
-from cc_env.play import view
+from cc_env.play import reasons, view
 from cc_env.play.session import HUMAN, GameSession
 from cc_env.server.limits import ServerLimits
 from cc_env.server.lobby import parse_game, parse_start
@@ -33,8 +33,11 @@ def replay(game: Game, start: Position, actions: Sequence[int]) -> GameSession:
 
 
 def position_state(session: GameSession) -> dict[str, Any]:
-    """Return the state of `view.session_state` with the last turn only."""
-    state = view.session_state(session)
+    """Return the state of `view.session_state` with the last turn only, and why a game is won."""
+    game, state = session.game, view.session_state(session)
+    if session.result:
+        text = reasons.describe_ending(game, session.result).format(*game.players)
+        state["result"]["text"] = text
     return {**state, "turns": state["turns"][-1:]}
 
 

@@ -54,6 +54,13 @@ def test_positions_are_analyzed_and_turns_assessed(name, serving):
     assert post(client, "/assess", **node, **settings)["mark"] is None
 
 
+def test_end_of_a_game_says_who_won_and_why(serving):
+    client = serving()
+    won = {"game": "mini_checkers", "start": "6/6/6/6/1w4/b5 b", "actions": [32]}
+    state = post(client, "/position", **won)
+    assert state["result"]["text"] == "black won: black captured the last man"
+
+
 def test_won_positions_have_their_distance(serving):
     """Exact values of tables come first, and shorter wins before longer ones."""
     client = serving()

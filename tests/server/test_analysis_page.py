@@ -98,6 +98,13 @@ def test_keys_step_through_a_game_with_variations(open_analysis):
     page.reload()
     until(page, 0)
     assert page.locator("#analysis-moves .branch button").count() == 1
+    page.click("#share")
+    assert "address of this page" in page.text_content("#analysis-status")
+    # Another browser opens the analysis by its address.
+    other = open_analysis("#" + page.url.split("#")[1])
+    until(other, 0)
+    assert turns(other) == turns(page)
+    assert other.locator("#analysis-moves .branch button").count() == 1
     page.locator("#analysis-moves .branch button").click()
     until(page, 1)
     page.click("#remove")

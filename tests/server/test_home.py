@@ -231,6 +231,17 @@ def test_module_that_cannot_be_loaded_shows_the_reason(open_home):
     page.wait_for_selector("#route-error", state="hidden")
 
 
+def test_page_can_be_installed(open_home):
+    page = open_home()
+    session = page.context.new_cdp_session(page)
+    manifest = session.send("Page.getAppManifest")
+    assert manifest["url"].endswith("/static/app.webmanifest")
+    assert manifest["errors"] == []
+    errors = session.send("Page.getInstallabilityErrors")["installabilityErrors"]
+    # The contexts of tests are private windows.
+    assert [error["errorId"] for error in errors] == ["in-incognito"]
+
+
 def test_home_is_small_on_the_wire(address, open_pages):
     page = open_pages(address, reusable=False)
     session = page.context.new_cdp_session(page)

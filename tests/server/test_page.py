@@ -378,11 +378,11 @@ def test_lesson_is_played_on_its_board(open_game):
     in_lesson(page, 1, "4,1", "3,0")
     assert "allowed, too. Now: 6 goes" in page.text_content("#lesson1 .status")
     in_lesson(page, 1, "4,1", "3,2")
-    assert lesson_at(page, 1, 2) == "white: 13-10"
+    assert lesson_at(page, 1, 2) == "White: 13-10"
     page.click("#lesson5 .off-board button")
     lesson_at(page, 5, 2)
     page.click("#lesson7 >> text=Show me")
-    assert lesson_at(page, 7, 1) == "black: 14-18 · black wins: neither side can move"
+    assert lesson_at(page, 7, 1) == "Black: 14-18 · Black wins: neither side can move"
     page.click("#lesson7 >> text=Again")
     assert lesson_at(page, 7, 0).startswith("Your move")
     assert page.evaluate("document.documentElement.scrollWidth") <= 320
@@ -404,6 +404,11 @@ def test_coordinates_and_sounds_are_stored_settings(open_game):
     assert page.is_visible("#board .labels")
     page.uncheck("text=coordinates")
     assert not page.is_visible("#board .labels")
+    dark_square = page.locator('#board .ground rect[fill="#cfb585"]').first
+    color = "node => getComputedStyle(node).fill"
+    assert dark_square.evaluate(color) == "rgb(207, 181, 133)"
+    page.check("text=Green board")
+    assert dark_square.evaluate(color) == "rgb(147, 176, 106)"
     page.drag_and_drop("rect[data-cell='4,1']", "rect[data-cell='3,2']")
     until(page, 1)
     assert page.evaluate("window.soundCount") == 0
@@ -413,6 +418,7 @@ def test_coordinates_and_sounds_are_stored_settings(open_game):
     page.reload()
     until(page, 1)
     assert not page.is_visible("#board .labels")
+    assert dark_square.evaluate(color) == "rgb(147, 176, 106)"
     assert page.evaluate("window.soundCount") == 0
     page.drag_and_drop("rect[data-cell='1,4']", "rect[data-cell='2,5']")
     until(page, 2)

@@ -24,15 +24,16 @@ const SHORTCUTS = { ArrowLeft: "back", ArrowRight: "forward", Home: "first", Arr
 let view = null;
 let catalogue = null;
 
-export async function show(room, tokens) {
+/** Show a served game, "study" with the text of an analysis, or the analysis of this tab. */
+export async function show(room, tokens, study) {
   find("analysis").classList.add("empty");
   find("import").open = true;
   try {
     catalogue ??= await fetchCatalogue();
     fillGames();
     find("analysis").hidden = !location.hash.startsWith("#/analyze");
-    const saved = room ? null : readStored(STORAGE_KEY, "sessionStorage");
-    if (room) openView(await fetchJson("/open", { room, tokens }), readStored("reviewed", "sessionStorage"), room);
+    const saved = study ? JSON.parse(decodeURIComponent(study)) : room ? null : readStored(STORAGE_KEY, "sessionStorage");
+    if (room && !study) openView(await fetchJson("/open", { room, tokens }), readStored("reviewed", "sessionStorage"), room);
     else if (saved) openView(await fetchJson("/open", saved.start), saved);
   } catch (error) {
     showError(error);
@@ -105,10 +106,19 @@ class AnalysisView {
     this.stopSweep();
   }
 
+  get saved() {
+    const { start, players, result, root: { children: tree } } = this;
+    return { start, players, result, tree };
+  }
+
   save() {
-    if (!this.isSaved) return;
-    const { start, players, result } = this;
-    store(STORAGE_KEY, { start, players, result, tree: this.root.children }, "sessionStorage");
+    if (this.isSaved) store(STORAGE_KEY, this.saved, "sessionStorage");
+  }
+
+  /** Put the tree into the address, for others to open. */
+  share() {
+    history.replaceState(null, "", `#/analyze/study/${encodeURIComponent(JSON.stringify(this.saved))}`);
+    find("analysis-status").textContent = "The address of this page now contains the analysis: copy it";
   }
 
   showTitle() {
@@ -272,7 +282,7 @@ class AnalysisView {
     this.showMoves();
     this.showGraph();
     this.showButtons();
-    find("analysis-status").textContent = state.result?.text ?? state.caption;
+    find("analysis-status").textContent = capitalize(state.result?.text ?? state.caption);
     find("analysis-position").value = state.position;
     // The display is complete, except for the evaluation.
     find("analysis").dataset.decisions = state.decisions;
@@ -369,9 +379,8 @@ class AnalysisView {
 
   showGraph() {
     const { line } = this.current;
-    const colors = this.setting.colors.map(([fill]) => fill);
     find("graph").hidden = line.length < 2;
-    drawGraph(find("graph"), line, this.current, colors, (node) => this.goTo(node));
+    drawGraph(find("graph"), line, this.current, this.setting, (node) => this.goTo(node));
     const hasMarks = line.slice(1).some((node) => node.assessment?.mark);
     const counts = this.setting.players.map((name, player) => element("span", { textContent: `${name}: ${this.countMarks(line, player)}` }));
     find("counts").replaceChildren(...(hasMarks ? counts : []));
@@ -471,6 +480,7 @@ find("game-select").addEventListener("change", (event) => importText(Number(even
 find("overlay").addEventListener("change", () => view?.showEvaluation(view.analysis, find("evaluation").textContent));
 for (const id of ["analyst", "seconds"]) find(id).addEventListener("change", () => view?.refresh());
 find("sweep").addEventListener("click", () => view?.sweep());
+find("share").addEventListener("click", () => view?.share());
 find("remove").addEventListener("click", () => view?.removeTurn());
 find("play-from-here").addEventListener("click", () => view?.state && view.playFromHere());
 find("analysis-position").addEventListener("focus", (event) => event.target.select());

@@ -34,8 +34,8 @@ export function renderShape([kind, ...v]) {
 
 const GAME_TITLES = { capture_conquer: "Capturing & Conquering", morris: "Nine men's morris" };
 
-/** Capitalize a sentence or a name, except player specs and cells. */
-export const capitalize = (text) => (/^(\w+:|[a-z]\d|$)/.test(text) ? text : text[0].toUpperCase() + text.slice(1));
+/** Capitalize a sentence or a name, except identifiers and cells. */
+export const capitalize = (text) => (/^(\w+[:_=]\w|[a-z]\d|$)/.test(text) ? text : text[0].toUpperCase() + text.slice(1));
 
 /** Return an identifier as a title: "Mini checkers" for mini_checkers. */
 export const toTitle = (name) => GAME_TITLES[name] ?? capitalize(name.replaceAll("_", " "));

@@ -12,7 +12,7 @@ const TURNING_POINTS = ["mistake", "blunder"];
 const round = (value) => Math.round(10 * value) / 10;
 
 /** Draw the known chances of the first player along a line of nodes; `onClick` receives a node. */
-export function drawGraph(element, line, current, colors, onClick) {
+export function drawGraph(element, line, current, { colors }, onClick) {
   const step = WIDTH / Math.max(1, line.length - 1);
   const point = (index) => [round(index * step), round(HEIGHT * (1 - line[index].chances / 100))];
   const known = [...line.keys()].filter((index) => line[index].chances !== null);
@@ -25,8 +25,8 @@ export function drawGraph(element, line, current, colors, onClick) {
   if (known.length > 1) {
     const points = known.map((index) => point(index).join(",")).join(" ");
     const [first, last] = [point(known[0])[0], point(known.at(-1))[0]];
-    svg.append(svgElement("rect", { x: first, width: last - first, height: HEIGHT, fill: colors[1] }));
-    svg.append(svgElement("polygon", { points: `${first},${HEIGHT} ${points} ${last},${HEIGHT}`, fill: colors[0] }));
+    svg.append(svgElement("rect", { x: first, width: last - first, height: HEIGHT, fill: colors[1][0] }));
+    svg.append(svgElement("polygon", { points: `${first},${HEIGHT} ${points} ${last},${HEIGHT}`, fill: colors[0][0] }));
     svg.append(svgElement("polyline", { points, class: "curve" }));
   }
   svg.append(svgElement("line", { x1: 0, x2: WIDTH, y1: HEIGHT / 2, y2: HEIGHT / 2, class: "even" }));

@@ -84,7 +84,7 @@ function renderCard(kind) {
 }
 
 function playAgainst(kind, opponent, playButton) {
-  create({ game: kind, seats: [catalogue.human, opponent] }, 0, playButton);
+  startGame({ game: kind, seats: [catalogue.human, opponent] }, [0], playButton, showError);
 }
 
 /** Show the ladder of a game to choose an opponent from. */
@@ -107,12 +107,6 @@ function showOpponents(kind, playButton) {
   find("opponents").showPopover();
 }
 
-/** Create a game with the person on `seat`. */
-function create(request, seat, createButton) {
-  showError("");
-  startGame(request, [seat], createButton, showError);
-}
-
 // Games with a friend
 
 function fillFriendForm() {
@@ -133,5 +127,5 @@ friendForm.addEventListener("submit", (event) => {
   const [minutes, increment] = time.value.split("+").map(Number);
   const clock = time.value ? { seconds: 60 * minutes, increment } : {};
   const seat = color.value ? Number(color.value) : Math.floor(2 * Math.random());
-  create({ game: kind.value, seats: [catalogue.human, catalogue.human], ...clock }, seat, friendForm.querySelector("button"));
+  startGame({ game: kind.value, seats: [catalogue.human, catalogue.human], ...clock }, [seat], friendForm.querySelector("button"), showError);
 });

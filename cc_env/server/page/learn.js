@@ -1,7 +1,7 @@
 // Lessons whose boards illustrate the rules. The server sends every position, the next choice and
 // an instruction for it.
 
-import { Board, button, element, toTitle } from "./board.js";
+import { Board, button, capitalize, element, toTitle } from "./board.js";
 import { fetchCatalogue, fetchJson } from "./connection.js";
 import { renderPicture } from "./picture.js";
 
@@ -121,8 +121,8 @@ class Lesson {
   describe(state) {
     if (this.isMine) return `${this.stepIndex ? "Now" : "Your move"}: ${this.nextStep.instruction}`;
     const decision = state.last_decision;
-    const move = decision ? `${toTitle(this.board.setting.players[decision.player])}: ${state.turn}` : "";
-    return [move, state.result?.text].filter(Boolean).join(" · ");
+    const move = decision ? `${this.board.setting.players[decision.player]}: ${state.turn}` : "";
+    return [move, state.result?.text ?? ""].map(capitalize).filter(Boolean).join(" · ");
   }
 
   play(action) {

@@ -6,7 +6,7 @@
 //   #/GAME                a game; #/GAME/TOKEN gives its reader a seat, and becomes #/GAME
 //   #/GAME/review         the review of a game
 //   #/learn/KIND/NUMBER   lessons
-//   #/analyze             analysis; #/analyze/GAME of a served game
+//   #/analyze             analysis; #/analyze/GAME of a served game, #/analyze/study/TEXT of an address
 //   #/puzzles             puzzles; #/puzzle/KIND/NUMBER one of them
 
 import { find } from "./board.js";
@@ -70,7 +70,7 @@ function showRoute() {
   // Lessons keep their positions while others are selected.
   for (const [name, module] of Object.entries(loadedModules)) if (route !== "learn" || name !== "learn") module.hide();
   if (!route) showHome();
-  else if (route === "analyze") showModule(route, [rest[0], rest[0] ? readSeats(rest[0]).tokens : []]);
+  else if (route === "analyze") showModule(route, [rest[0], rest[0] ? readSeats(rest[0]).tokens : [], rest[0] === "study" ? rest[1] : ""]);
   else if (/^puzzles?$/.test(route)) showModule(route, [route, ...rest]);
   else if (["games", "learn", "new"].includes(route)) showModule(route, rest);
   else showGame(route, rest);

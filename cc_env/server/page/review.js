@@ -189,8 +189,7 @@ class ReviewView {
   }
 
   showGraph() {
-    const colors = this.setting.colors.map(([fill]) => fill);
-    drawGraph(this.parts.graph, this.nodes, this.nodes[this.position], colors, (node) => this.goTo(this.nodes.indexOf(node)));
+    drawGraph(this.parts.graph, this.nodes, this.nodes[this.position], this.setting, (node) => this.goTo(this.nodes.indexOf(node)));
     drawGauge(this.parts.gauge, this.setting, this.board?.isFlipped, this.nodes[this.position].chances);
   }
 

@@ -1,8 +1,8 @@
-// Settings that the browser stores: coordinates, sounds, threats, and the name that other players see.
+// Settings that the browser stores: coordinates, color of boards, sounds, threats, and the name that other players see.
 
 import { readStored, store } from "./storage.js";
 
-const DEFAULTS = { coordinates: true, sounds: false, threats: false };
+const DEFAULTS = { coordinates: true, green: false, sounds: false, threats: false };
 // Frequencies in hertz, played one after the other.
 const TONES = { move: [523], capture: [392, 262], end: [392, 523, 659] };
 const TONE_SECONDS = 0.12;
@@ -11,16 +11,17 @@ let audioContext = null;
 
 export const isOn = (name) => readStored(name) ?? DEFAULTS[name];
 
-function showCoordinates() {
+function showBoardSettings() {
   document.documentElement.classList.toggle("no-coordinates", !isOn("coordinates"));
+  document.documentElement.classList.toggle("green-board", isOn("green"));
 }
 
-for (const name of ["coordinates", "threats"]) {
+for (const name of ["coordinates", "green", "threats"]) {
   const input = document.querySelector(`[name=${name}]`);
   input.checked = isOn(name);
   input.addEventListener("change", () => {
     store(name, input.checked);
-    showCoordinates();
+    showBoardSettings();
   });
 }
 
@@ -37,7 +38,7 @@ soundButton.addEventListener("click", () => {
   playSound("move");
 });
 showSound();
-showCoordinates();
+showBoardSettings();
 
 // A click elsewhere, Escape, or moving the focus elsewhere closes the settings.
 const settings = document.getElementById("settings");
