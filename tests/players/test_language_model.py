@@ -130,7 +130,9 @@ def test_record_has_the_reason_of_a_loss():
     assert "no legal turn in 3 replies" in match_record.detail
 
 
-@pytest.mark.parametrize("reply", ["a1-c3", "<turn>a1-c3", '{"move": "a1-c3', ""])
+@pytest.mark.parametrize(
+    "reply", ["a1-c3", "I play a1-c3", "My move: a1-c3", "<turn>a1-c3", '{"move": "a1-c3', ""]
+)
 def test_truncated_reply_chooses_no_turn(reply):
     answers = [(reply, "length"), (f"{reply}<turn>a1-c3</turn> since", "length")]
     with serving(lambda handler, request: handler.reply(*answers.pop(0))) as server:
