@@ -137,7 +137,7 @@ class LanguageModelPlayer:
         for _ in range(self._tries):
             completion = self._complete(messages, seed, until)
             try:
-                turn = find_turn(self._game, position, completion.text)
+                turn = find_turn(self._game, position, completion.text, show_legal=self._show_legal)
             except IllegalAction as error:
                 reason = str(error)
                 reply = completion.text[-MAX_REPEATED_LENGTH:]

@@ -69,7 +69,7 @@ def legal_turn_texts(game: Game, position: Position, limit: int | None = None) -
     return [text for _, text in islice(game.readable_turns(position), limit)]
 
 
-def find_turn(game: Game, position: Position, reply: str) -> Turn:
+def find_turn(game: Game, position: Position, reply: str, *, show_legal: bool = True) -> Turn:
     """Return the legal turn that a reply in prose chooses, in any notation of the game.
 
     It is the content of the last tag <turn>, <move>, <action> or <answer>, whose closing tag may be
@@ -78,7 +78,8 @@ def find_turn(game: Game, position: Position, reply: str) -> Turn:
     sentence. No other sentence may choose another turn in this way. The guide "Language models"
     has the complete rule.
 
-    Raises IllegalAction, with a list of legal turns, if the reply chooses no legal turn or several.
+    Raises IllegalAction if the reply chooses no legal turn or several; if `show_legal`, its message
+    lists legal turns.
 
     Examples:
 
@@ -96,7 +97,8 @@ def find_turn(game: Game, position: Position, reply: str) -> Turn:
     chosen = {_parse(game, position, text) or text: text for text in texts}
     if len(chosen) == 1 and isinstance(turn := next(iter(chosen)), tuple):
         return turn
-    raise refusal(game, position, _reason(list(chosen.values())))
+    reason = _reason(list(chosen.values()))
+    raise refusal(game, position, reason) if show_legal else IllegalAction(reason)
 
 
 def tagged_text(reply: str) -> str | None:

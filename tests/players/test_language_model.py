@@ -19,6 +19,7 @@ from cc_env.registry import import_allowlist
 from cc_env.registry.catalogue import GAMES
 from cc_env.registry.import_allowlist import untrusted_names
 from cc_env.server.player_pool import allowed_players
+from cc_env.text.turns import legal_turn_texts
 
 KEY = "sk-secret-1234"
 NO_LIMIT = Clock()
@@ -76,9 +77,13 @@ def test_request_has_the_rules_and_the_position():
 
 
 def test_legal_turns_may_be_hidden():
-    with serving(say("<turn>a1-c3</turn>")) as server:
+    texts = legal_turn_texts(make_game("capture_conquer"), make_game("capture_conquer").initial)
+    with serving(say("I resign.", "<turn>a1-b9</turn>", f"<turn>{texts[1]}</turn>")) as server:
         choose(f"{server.spec},show_legal=False")
-    assert "Legal turns" not in server.requests[0]["messages"][1]["content"]
+    _, *messages, reason = server.requests[2]["messages"]
+    assert reason["content"].startswith("'a1-b9' is not legal")
+    contents = [message["content"] for message in (*messages, reason)]
+    assert not any(text in content for text in texts for content in contents)
 
 
 def test_model_is_an_opponent_in_an_environment():
