@@ -26,7 +26,6 @@ from cc_env.errors import (
     check_number,
     format_count,
 )
-from cc_env.rendering.picture import describe_standing
 from cc_env.text.prompts import MAX_SHOWN_TURNS, describe_position, instructions, list_turns
 from cc_env.text.turns import find_turn, tagged_text
 
@@ -172,8 +171,7 @@ class TextBoard:
         """Return the board in words, as the player in `seat`, 0 or 1, sees it."""
         game, position = self.game, self.boards.position()
         end = None if self.result is None else (self.result["outcome"], self.result["ending"])
-        standing = describe_standing(game, position, end)
-        lines = [describe_position(game, position, seat, standing)]
+        lines = [describe_position(game, position, seat, end)]
         if self._history:
             lines.append(f"Turns so far: {', '.join(self._history)}")
         if end is None and game.to_move(position) == seat:

@@ -20,8 +20,9 @@ from cc_env.play.session import GameSession
 from cc_env.play.trays import trays
 from cc_env.rendering import shapes
 from cc_env.rendering.labels import runs_upward
-from cc_env.rendering.picture import Picture, describe_standing, draw
+from cc_env.rendering.picture import Picture, draw
 from cc_env.rendering.shapes import Disc, Polyline, Shape, Square
+from cc_env.text.board import describe_standing
 
 # Cell of the shapes of pieces and marks; front ends translate them by whole cells.
 ORIGIN: Cell = (0, 0)

@@ -137,7 +137,7 @@ class LanguageModelPlayer:
         for _ in range(self._tries):
             completion = self._complete(messages, seed, until)
             try:
-                turn = find_turn(self._game, position, completion.text)
+                turn = find_turn(self._game, position, completion.text, show_legal=self._show_legal)
             except IllegalAction as error:
                 reason = str(error)
                 reply = completion.text[-MAX_REPEATED_LENGTH:]
@@ -165,10 +165,8 @@ class LanguageModelPlayer:
 
     def _request(self, position: Position) -> str:
         """Return the position and, unless they are hidden, its legal turns."""
-        game, seat = self._game, self._game.to_move(position)
-        remark = f", {text}" if (text := game.remark(position)) else ""
-        standing = f"{game.players[seat]} to move{remark}"
-        text = describe_position(game, position, seat, standing)
+        game = self._game
+        text = describe_position(game, position, game.to_move(position))
         if not self._show_legal:
             return text
         turns = (turn_text for _, turn_text in game.readable_turns(position))

@@ -4,12 +4,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from cc_env.core.game import Cell, Game, Turn
-from cc_env.core.rules import DRAW, ONGOING, Position
+from cc_env.core.rules import Position
 from cc_env.errors import BadOption, is_integer
 from cc_env.match.match import Match
 from cc_env.rendering.picture_data import PictureData
 from cc_env.rendering.svg import to_svg
 from cc_env.rendering.text import to_text
+from cc_env.text.board import describe_standing
 
 
 @dataclass(frozen=True)
@@ -135,19 +136,6 @@ def _is_cell(value: object, rows: int, columns: int) -> bool:
     if not isinstance(value, tuple | list) or len(value) != 2:
         return False
     return is_integer(value[0], 0, rows - 1) and is_integer(value[1], 0, columns - 1)
-
-
-def describe_standing(game: Game, position: Position, end: tuple[int, str] | None = None) -> str:
-    """Return in words who is to move, or how the game ended.
-
-    `end` is (outcome, reason) of a game that was not ended by its position.
-    """
-    if end is None and game.outcome(position) == ONGOING:
-        remark = f", {text}" if (text := game.remark(position)) else ""
-        return f"{game.players[game.to_move(position)]} to move{remark}"
-    outcome, reason = end or (game.outcome(position), game.ending(position))
-    result = {DRAW: "draw", ONGOING: "stopped"}.get(outcome) or f"{game.players[outcome]} wins"
-    return f"{result} ({reason})"
 
 
 def _caption(

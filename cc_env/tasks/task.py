@@ -63,9 +63,8 @@ class Task:
     @property
     def prompt(self) -> str:
         """The rules, the position and the question."""
-        game, seat = self.game, self.game.to_move(self.position)
-        standing = f"{game.players[seat]} to move"
-        board = describe_position(game, self.position, seat, standing)
+        game, position = self.game, self.position
+        board = describe_position(game, position, game.to_move(position))
         return "\n\n".join((rules_text(game), "The position:", board, self.question))
 
     @property

@@ -1,10 +1,10 @@
-"""Boards as text, with the names of cells in the readable notation."""
+"""Boards as text, with the names of cells in the readable notation, and who is to move."""
 
 import re
 from functools import lru_cache
 
 from cc_env.core.game import Cell, Game
-from cc_env.core.rules import Position
+from cc_env.core.rules import DRAW, ONGOING, Position
 
 EMPTY_CELL = "."
 
@@ -31,6 +31,19 @@ def board_text(game: Game, position: Position, seat: int = 0) -> str:
     template, cells = _layout(game, seat)
     pieces = game.pieces(position)
     return template % tuple([pieces.get(cell, EMPTY_CELL) for cell in cells])
+
+
+def describe_standing(game: Game, position: Position, end: tuple[int, str] | None = None) -> str:
+    """Return in words who is to move, or how the game ended.
+
+    `end` is (outcome, reason) of a game that was not ended by its position.
+    """
+    if end is None and game.outcome(position) == ONGOING:
+        remark = f", {text}" if (text := game.remark(position)) else ""
+        return f"{game.players[game.to_move(position)]} to move{remark}"
+    outcome, reason = end or (game.outcome(position), game.ending(position))
+    result = {DRAW: "draw", ONGOING: "stopped"}.get(outcome) or f"{game.players[outcome]} wins"
+    return f"{result} ({reason})"
 
 
 # Games are few, and their boards do not change.

@@ -5,7 +5,7 @@ from itertools import islice
 
 from cc_env.core.game import Game
 from cc_env.core.rules import Position
-from cc_env.text.board import board_text
+from cc_env.text.board import board_text, describe_standing
 from cc_env.text.rules import rules_text
 from cc_env.text.turns import legal_turn_texts
 
@@ -19,12 +19,16 @@ def instructions(game: Game) -> str:
     return f"{rules_text(game)}\n\nReply with one turn in a tag, such as <turn>{example}</turn>."
 
 
-def describe_position(game: Game, position: Position, seat: int, standing: str) -> str:
-    """Return the board as the player in `seat`, 0 or 1, sees it, and who this player is.
+def describe_position(
+    game: Game, position: Position, seat: int, end: tuple[int, str] | None = None
+) -> str:
+    """Return the board as the player in `seat`, 0 or 1, sees it, and all else of the position.
 
-    `standing` is a clause about who is to move, or about the end of the game.
+    That is who this player is, and who is to move, with the remark of the game, or how the game
+    ended. `end` is (outcome, reason) of a game that was not ended by its position.
     """
     player = f"You are {game.players[seat]} ({', '.join(game.letters[seat])})."
+    standing = describe_standing(game, position, end)
     return f"{board_text(game, position, seat)}\n\n{player} {standing[0].upper()}{standing[1:]}."
 
 

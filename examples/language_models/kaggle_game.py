@@ -63,8 +63,7 @@ def interpret(state: Any, env: Any) -> Any:
             agent.reward = 0 if winner == DRAW else 1 if winner == seat else -1
         else:
             agent.status = "ACTIVE" if seat == match.mover else "INACTIVE"
-            standing = f"{match.game.players[match.mover]} to move"
-            board = describe_position(match.game, match.position, seat, standing)
+            board = describe_position(match.game, match.position, seat)
             turns = list_turns(legal_turn_texts(match.game, match.position))
             agent.observation.update(rules=instructions(match.game), text=f"{board}\n{turns}")
     return state

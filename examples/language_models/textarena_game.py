@@ -43,7 +43,7 @@ class BoardGame(ta.Env):
         return self.state.step()
 
     def _describe(self) -> None:
-        board = describe_position(self.game, self.match.position, self.match.mover, "your turn")
+        board = describe_position(self.game, self.match.position, self.match.mover)
         text = f"{board}\n{list_turns(legal_turn_texts(self.game, self.match.position))}"
         self.state.add_observation(text, ta.ObservationType.GAME_BOARD, to_id=self.match.mover)
 

@@ -19,6 +19,7 @@ from cc_env.registry import import_allowlist
 from cc_env.registry.catalogue import GAMES
 from cc_env.registry.import_allowlist import untrusted_names
 from cc_env.server.player_pool import allowed_players
+from cc_env.text.turns import legal_turn_texts
 
 KEY = "sk-secret-1234"
 NO_LIMIT = Clock()
@@ -76,9 +77,13 @@ def test_request_has_the_rules_and_the_position():
 
 
 def test_legal_turns_may_be_hidden():
-    with serving(say("<turn>a1-c3</turn>")) as server:
+    texts = legal_turn_texts(make_game("capture_conquer"), make_game("capture_conquer").initial)
+    with serving(say("I resign.", "<turn>a1-b9</turn>", f"<turn>{texts[1]}</turn>")) as server:
         choose(f"{server.spec},show_legal=False")
-    assert "Legal turns" not in server.requests[0]["messages"][1]["content"]
+    _, *messages, reason = server.requests[2]["messages"]
+    assert reason["content"].startswith("'a1-b9' is not legal")
+    contents = [message["content"] for message in (*messages, reason)]
+    assert not any(text in content for text in texts for content in contents)
 
 
 def test_model_is_an_opponent_in_an_environment():
@@ -128,6 +133,16 @@ def test_record_has_the_reason_of_a_loss():
         match_record = play_match(game, players, names=("random", "model"))
     assert (match_record.result, match_record.reason) == ("1-0", "illegal")
     assert "no legal turn in 3 replies" in match_record.detail
+
+
+@pytest.mark.parametrize(
+    "reply", ["a1-c3", "I play a1-c3", "My move: a1-c3", "<turn>a1-c3", '{"move": "a1-c3', ""]
+)
+def test_truncated_reply_chooses_no_turn(reply):
+    answers = [(reply, "length"), (f"{reply}<turn>a1-c3</turn> since", "length")]
+    with serving(lambda handler, request: handler.reply(*answers.pop(0))) as server:
+        assert choose(f"{server.spec},tries=2").action == 6
+    assert server.requests[1]["messages"][2]["content"] == f"{reply} [truncated]"
 
 
 def test_long_reply_is_repeated_in_part():

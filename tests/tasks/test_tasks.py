@@ -2,10 +2,12 @@
 
 import json
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, product
 
+import numpy as np
 import pytest
 
+from cc_env.core.rules import ONGOING
 from cc_env.errors import BadOption, BadRecord, UnknownOption
 from cc_env.games.factory import make_game
 from cc_env.puzzles import shipped_puzzles
@@ -116,6 +118,32 @@ def test_winners_of_tables_are_those_after_best_play():
         winner = game.outcome(position)
         assert task.key == ("draw",) or task.key == (f"{game.players[winner]} {turns[winner]}",)
     assert players == {0, 1}
+
+
+def neighboring_positions(game, position):
+    """Yield the valid ongoing positions that differ in one field, such as the beads in hand."""
+    for field, value in product(position._fields, (0, 1)):
+        other = position._replace(**{field: np.uint64(value)})
+        is_valid = game.is_valid(type(position)(*np.array(other)[:, np.newaxis])).all()
+        is_state = field not in ("options", "shape", "size")
+        if is_state and is_valid and game.outcome(other) == ONGOING:
+            yield other
+
+
+def test_positions_with_other_legal_turns_have_other_prompts(game):
+    for task in make_tasks(game, LEGAL, 60):
+        for position in neighboring_positions(game, task.position):
+            key = tuple(dict.fromkeys(legal_turn_texts(game, position)))
+            assert key == task.key or replace(task, position=position).prompt != task.prompt
+
+
+def test_prompt_has_what_the_board_does_not_show():
+    game = make_game("morris")
+    task = make_tasks(game, LEGAL, 1)[0]
+    for hands, remark in (("55", ", in hand: white 5, black 5"), ("00", "")):
+        position = game.from_text(f"..........w...wbwbw.bb.. w {hands}")
+        prompt = replace(task, position=position).prompt
+        assert f"You are white (w). White to move{remark}.\n" in prompt
 
 
 def test_splits_share_no_position_up_to_symmetry(game):
