@@ -21,6 +21,8 @@ KEY_VARIABLE = "CC_ENV_LLM_KEY"
 MAX_RESPONSE_BYTES = 1 << 22
 # Pause before the first retry; each further pause is twice as long.
 RETRY_SECONDS = 0.5
+# The end of a reply that the server cut off at the maximal number of tokens.
+TRUNCATION_MARK = " [truncated]"
 # Characters of a server's error message in ours.
 _MAX_QUOTED_LENGTH = 200
 _TOO_MANY_REQUESTS = 429
@@ -39,7 +41,10 @@ class _TemporaryError(ChatError):
 
 
 class Completion(NamedTuple):
-    """A reply of a model, and its length in tokens; 0 if the server does not report it."""
+    """A reply of a model, and its length in tokens; 0 if the server does not report it.
+
+    A reply that the server cut off ends with TRUNCATION_MARK, so that its last words are no answer.
+    """
 
     text: str
     tokens: int
@@ -172,14 +177,17 @@ def parse_completion(content: bytes) -> Completion:
     """Return the reply in a response, without the key; raise ChatError if it has none."""
     try:
         response = json.loads(content)
-        text = response["choices"][0]["message"]["content"]
+        choice = response["choices"][0]
+        text = choice["message"]["content"]
+        finish_reason = choice.get("finish_reason")
         tokens = (response.get("usage") or {}).get("completion_tokens", 0)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        text = tokens = None
+        text = tokens = finish_reason = None
     if not isinstance(text, str):
         excerpt = _without_key(content[:_MAX_QUOTED_LENGTH].decode(errors="replace"))
         raise ChatError(f"the response {excerpt!r} has no choices[0].message.content")
-    return Completion(_without_key(text), tokens if isinstance(tokens, int) else 0)
+    mark = TRUNCATION_MARK if finish_reason == "length" else ""
+    return Completion(f"{_without_key(text)}{mark}", tokens if isinstance(tokens, int) else 0)
 
 
 def _without_key(text: str) -> str:

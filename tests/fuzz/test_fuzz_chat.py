@@ -11,6 +11,7 @@ from cc_env.protocols.chat_client import parse_completion
 RESPONSES = [
     {"choices": [{"message": {"role": "assistant", "content": "<turn>a1-c3</turn>"}}]},
     {"choices": [{"message": {"content": "x"}}], "usage": {"completion_tokens": 7}},
+    {"choices": [{"message": {"content": "x"}, "finish_reason": "length"}]},
     {"choices": [{"message": {"content": None}}], "usage": None},
     {"error": {"message": "overloaded"}},
 ]

@@ -26,10 +26,10 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(content)
 
-    def reply(self, text, **usage):
+    def reply(self, text, finish_reason="stop", **usage):
         """Send a chat completion."""
         message = {"role": "assistant", "content": text}
-        choice = {"index": 0, "message": message, "finish_reason": "stop"}
+        choice = {"index": 0, "message": message, "finish_reason": finish_reason}
         completion = {
             "id": "completion",
             "object": "chat.completion",

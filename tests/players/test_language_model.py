@@ -130,6 +130,14 @@ def test_record_has_the_reason_of_a_loss():
     assert "no legal turn in 3 replies" in match_record.detail
 
 
+@pytest.mark.parametrize("reply", ["a1-c3", "<turn>a1-c3", '{"move": "a1-c3', ""])
+def test_truncated_reply_chooses_no_turn(reply):
+    answers = [(reply, "length"), (f"{reply}<turn>a1-c3</turn> since", "length")]
+    with serving(lambda handler, request: handler.reply(*answers.pop(0))) as server:
+        assert choose(f"{server.spec},tries=2").action == 6
+    assert server.requests[1]["messages"][2]["content"] == f"{reply} [truncated]"
+
+
 def test_long_reply_is_repeated_in_part():
     with serving(say("hm " * 10_000, "a1-c3")) as server:
         choose(server.spec)
