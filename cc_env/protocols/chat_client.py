@@ -1,6 +1,7 @@
 """A client of language models on servers with the chat completions of OpenAI's API.
 
-The key of the server is the environment variable CC_ENV_LLM_KEY; no error contains it.
+The key of the server is the environment variable CC_ENV_LLM_KEY, without white space around it; no
+error contains it.
 """
 
 import json
@@ -57,12 +58,15 @@ class ChatClient:
         """Use the server at `url`, such as http://127.0.0.1:8000/v1.
 
         A request that fails temporarily is repeated up to `retries` times. Raises BadOption for an
-        invalid URL.
+        invalid URL, or an invalid key in the environment.
         """
+        _read_key()
         self._retries = retries
         try:
             parts = urlsplit(url)
             self._host, self._port = parts.hostname or "", parts.port
+            # Empty and overlong names of a domain raise UnicodeError.
+            self._host.encode("idna")
         except ValueError:
             raise _bad_url(url) from None
         is_plain = url.isascii() and url.isprintable() and " " not in url
@@ -148,9 +152,18 @@ def _bad_url(url: object) -> BadOption:
     return BadOption(f"url={_without_key(str(url))!r}; expected: {expected}")
 
 
+def _read_key() -> str:
+    """Return the key, "" if there is none; raise BadOption, without it, if it is invalid."""
+    key = os.environ.get(KEY_VARIABLE, "").strip()
+    if not (key.isascii() and key.isprintable()):
+        expected = "ASCII characters without control characters"
+        raise BadOption(f"the key in {KEY_VARIABLE} is invalid; expected: {expected}")
+    return key
+
+
 def _headers() -> dict[str, str]:
     """Return the headers of a request, with the key if there is one."""
-    key = os.environ.get(KEY_VARIABLE, "")
+    key = _read_key()
     return {
         "Content-Type": "application/json",
         "User-Agent": f"cc_env/{__version__}",
@@ -192,5 +205,5 @@ def parse_completion(content: bytes) -> Completion:
 
 def _without_key(text: str) -> str:
     """Return a text in which the key is replaced."""
-    key = os.environ.get(KEY_VARIABLE, "")
+    key = _read_key()
     return text.replace(key, f"${KEY_VARIABLE}") if key else text

@@ -227,6 +227,37 @@ def test_key_is_sent_but_never_reported(monkeypatch, tmp_path):
         assert KEY not in str(fault)
 
 
+@pytest.mark.parametrize("key", [f"{KEY}\n", f" {KEY}\r\n", f"\t{KEY}"])
+def test_white_space_around_the_key_is_removed(monkeypatch, key):
+    monkeypatch.setenv(KEY_VARIABLE, key)
+    fault, server = forfeit(lambda h, r: h.send(f"echo {KEY}".encode(), 400))
+    assert server.headers[0]["Authorization"] == f"Bearer {KEY}"
+    assert str(fault).endswith(f"echo ${KEY_VARIABLE}")
+
+
+@pytest.mark.parametrize("key", ["", " ", "\n"])
+def test_empty_key_is_no_key(monkeypatch, key):
+    monkeypatch.setenv(KEY_VARIABLE, key)
+    fault, server = forfeit(lambda h, r: h.send(b"no such model", 404))
+    assert "Authorization" not in server.headers[0]
+    assert str(fault).endswith("no such model")
+
+
+@pytest.mark.parametrize("key", ["sk-\nsecret", "sk-\x1bsecret", "sk-\x7fsecret", "sk-sécret"])
+def test_invalid_key_is_rejected_without_a_part_of_it(monkeypatch, key):
+    game = make_game("capture_conquer")
+    with serving(say("a1-c3")) as server:
+        player = make_player(server.spec, game)
+        monkeypatch.setenv(KEY_VARIABLE, key)
+        with pytest.raises(BadOption, match=KEY_VARIABLE) as created:
+            make_player(server.spec, game)
+        with pytest.raises(BadOption, match=KEY_VARIABLE) as requested:
+            player.choose(game.initial, np.random.default_rng(0), Clock())
+        assert not server.requests
+    for caught in (created, requested):
+        assert not any(part in str(caught.value) for part in ("sk-", "cret"))
+
+
 def test_key_in_a_reply_is_not_written(monkeypatch, tmp_path):
     monkeypatch.setenv(KEY_VARIABLE, KEY)
     fault, _ = forfeit(say(f"<turn>{KEY}</turn>"), f",transcripts={tmp_path}")
@@ -299,6 +330,7 @@ def test_each_game_has_a_transcript(tmp_path, monkeypatch):
         ("model=a,url=http://x:99999", "url='http://x:99999'"),
         ("model=a,url=http://x/a b", "url='http://x/a b'"),
         ("model=a,url=http://é/", "url='http://é/'"),
+        ("model=a,url=http://a..b/", r"url='http://a\.\.b/'"),
         ("model=a,tries=0", "tries=0"),
         ("model=a,seconds=0", "seconds=0"),
         ("model=a,tokens=0", "tokens=0"),
