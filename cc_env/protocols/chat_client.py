@@ -114,7 +114,8 @@ class ChatClient:
             _check_time(until)
         except (OSError, HTTPException) as error:
             _check_time(until)
-            raise _TemporaryError(_without_key(f"{self._host}: {error or type(error)}")) from None
+            reason = _excerpt(str(error) or type(error).__name__)
+            raise _TemporaryError(f"{self._host}: {reason}") from None
         finally:
             connection.close()
         _check_response(response.status, content)
@@ -177,7 +178,7 @@ def _check_response(status: int, content: bytes) -> None:
         raise ChatError(f"the response has more than {MAX_RESPONSE_BYTES:,} bytes")
     if status == 200:
         return
-    text = _without_key(content.decode(errors="replace"))[:_MAX_QUOTED_LENGTH]
+    text = _excerpt(content.decode(errors="replace"))
     message = f"HTTP status {status}: {' '.join(text.split())}"
     if status in (401, 403):
         raise ChatError(f"HTTP status {status}: the server refuses the key in {KEY_VARIABLE}")
@@ -197,10 +198,16 @@ def parse_completion(content: bytes) -> Completion:
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         text = tokens = finish_reason = None
     if not isinstance(text, str):
-        excerpt = _without_key(content[:_MAX_QUOTED_LENGTH].decode(errors="replace"))
+        excerpt = _excerpt(content.decode(errors="replace"))
         raise ChatError(f"the response {excerpt!r} has no choices[0].message.content")
     mark = TRUNCATION_MARK if finish_reason == "length" else ""
     return Completion(f"{_without_key(text)}{mark}", tokens if isinstance(tokens, int) else 0)
+
+
+def _excerpt(text: str) -> str:
+    """Return the beginning of a text in which the key is replaced."""
+    # A part of the key would not be replaced.
+    return _without_key(text)[:_MAX_QUOTED_LENGTH]
 
 
 def _without_key(text: str) -> str:

@@ -227,6 +227,24 @@ def test_key_is_sent_but_never_reported(monkeypatch, tmp_path):
         assert KEY not in str(fault)
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lambda handler, content: handler.send(content),
+        lambda handler, content: handler.send(content, 400),
+        lambda handler, content: handler.wfile.write(content + b"\r\n"),
+    ],
+    ids=["malformed", "refused", "no status"],
+)
+def test_key_at_the_end_of_an_excerpt_is_not_reported_in_part(monkeypatch, answer):
+    monkeypatch.setenv(KEY_VARIABLE, KEY)
+    for length in range(185, 201):
+        content = "." * length + KEY
+        fault, _ = forfeit(lambda h, r: answer(h, content.encode()), ",retries=0")  # noqa: B023
+        assert "sk" not in str(fault)
+        assert 185 <= len(str(fault)) < 300
+
+
 @pytest.mark.parametrize("key", [f"{KEY}\n", f" {KEY}\r\n", f"\t{KEY}"])
 def test_white_space_around_the_key_is_removed(monkeypatch, key):
     monkeypatch.setenv(KEY_VARIABLE, key)
