@@ -12,10 +12,10 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 from urllib.parse import urlsplit
 
-from cc_env.errors import BadOption, CcEnvError
+from cc_env.errors import BadOption, CcEnvError, is_integer
 from cc_env.version import __version__
 
 KEY_VARIABLE = "CC_ENV_LLM_KEY"
@@ -24,7 +24,7 @@ MAX_RESPONSE_BYTES = 1 << 22
 RETRY_SECONDS = 0.5
 # The end of a reply that the server cut off at the maximal number of tokens.
 TRUNCATION_MARK = " [truncated]"
-# Characters of a server's error message in ours.
+# Characters of a response in an error message.
 _MAX_QUOTED_LENGTH = 200
 _TOO_MANY_REQUESTS = 429
 _CONNECTIONS = {"http": HTTPConnection, "https": HTTPSConnection}
@@ -194,14 +194,20 @@ def parse_completion(content: bytes) -> Completion:
         choice = response["choices"][0]
         text = choice["message"]["content"]
         finish_reason = choice.get("finish_reason")
-        tokens = (response.get("usage") or {}).get("completion_tokens", 0)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        text = tokens = finish_reason = None
+        text = finish_reason = None
     if not isinstance(text, str):
         excerpt = _excerpt(content.decode(errors="replace"))
         raise ChatError(f"the response {excerpt!r} has no choices[0].message.content")
     mark = TRUNCATION_MARK if finish_reason == "length" else ""
-    return Completion(f"{_without_key(text)}{mark}", tokens if isinstance(tokens, int) else 0)
+    return Completion(f"{_without_key(text)}{mark}", _reported_tokens(response))
+
+
+def _reported_tokens(response: Mapping[str, Any]) -> int:
+    """Return the length of the reply in tokens; 0 unless the server reports a positive number."""
+    usage = response.get("usage")
+    tokens = usage.get("completion_tokens") if isinstance(usage, Mapping) else None
+    return cast(int, tokens) if is_integer(tokens, 1) else 0
 
 
 def _excerpt(text: str) -> str:

@@ -316,6 +316,24 @@ def test_budget_of_tokens_ends_the_game():
     assert [request["max_tokens"] for request in server.requests] == [15, 8, 15]
 
 
+@pytest.mark.parametrize(
+    "usage",
+    [None, 5, [], {}, {"completion_tokens": -1000}, {"completion_tokens": 0}]
+    + [{"completion_tokens": value} for value in (True, 2.5, "7", None, 10**30)],
+)
+def test_reply_whose_length_is_not_reported_counts_as_the_longest(usage):
+    completion = {"choices": [{"message": {"content": "<turn>a1-c3</turn>"}}], "usage": usage}
+    game = make_game("capture_conquer")
+    with serving(lambda h, r: h.send(json.dumps(completion).encode())) as server:
+        player = make_player(f"{server.spec},budget=20,tokens=15", game)
+        for _ in range(2):
+            decision = player.choose(game.initial, np.random.default_rng(0), Clock())
+            assert decision.action == 6
+        with pytest.raises(Forfeit, match="budget of 20 tokens is spent"):
+            player.choose(game.initial, np.random.default_rng(0), Clock())
+    assert [request["max_tokens"] for request in server.requests] == [15, 5]
+
+
 def test_each_game_has_a_transcript(tmp_path, monkeypatch):
     monkeypatch.setenv(KEY_VARIABLE, KEY)
     game = make_game("capture_conquer")
