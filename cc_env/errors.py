@@ -7,7 +7,7 @@ import math
 import operator
 import os
 import re
-from collections.abc import Collection, Hashable, Iterable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import cast
 
@@ -291,3 +291,12 @@ def suggest(word: object, names: Iterable[str]) -> str:
 def format_count(count: int, noun: str) -> str:
     """Return the count with its noun: 1 turn, 2 turns."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def describe_forfeits(player: str, faults: Sequence[str], total: int, noun: str) -> str:
+    """Return the number of a player's faults, at least one, and the reason for the first one.
+
+    `total` is the number of all its games, puzzles or tasks, and `noun` names one of them.
+    """
+    count = f"{len(faults)} of its {format_count(total, noun)}"
+    return f"{escape_controls(player)} forfeits {count}; the first by {escape_controls(faults[0])}"

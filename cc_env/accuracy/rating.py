@@ -41,6 +41,8 @@ OPENING_TURNS = 4
 LIMITS = Limits(max_turns=200, repetitions=3)
 MIN_WIDTH, MAX_WIDTH, DEFAULT_WIDTH, DEFAULT_GAMES = 5.0, 10_000.0, 60.0, 1000
 
+# Names of the players in records.
+_RATED, _OPPONENT = "rated", "opponent"
 # Openings of a batch, each in both seats.
 _BATCH = 4
 # Games before a narrow interval ends a rating: the variance of a few games is uncertain.
@@ -68,6 +70,8 @@ class RatedPair(NamedTuple):
     opponent: int
     # Points of the rated player in both games: 0, 1/2, …, 2.
     points: float
+    # Reasons why the rated player forfeited games.
+    faults: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -82,6 +86,11 @@ class Rating:
     def games(self) -> int:
         """The number of games."""
         return 2 * len(self.pairs)
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """The reason of each game that the player forfeited."""
+        return tuple(fault for pair in self.pairs for fault in pair.faults)
 
     @property
     def elo(self) -> Interval:
@@ -203,6 +212,14 @@ class _Task(NamedTuple):
     seat: int
 
 
+class _GameResult(NamedTuple):
+    """The result of the rated player in a game."""
+
+    points: float
+    # Reason of its forfeit; "" without a fault.
+    fault: str
+
+
 class _Games:
     """Games of a rated player; copies in other processes have own players."""
 
@@ -215,8 +232,8 @@ class _Games:
     def __reduce__(self) -> tuple[type["_Games"], tuple[object, ...]]:
         return _Games, self._arguments
 
-    def __call__(self, task: _Task) -> float:
-        """Return the points of the rated player in a game."""
+    def __call__(self, task: _Task) -> _GameResult:
+        """Play a game and return its result."""
         _, game, seed = self._arguments
         if task.opponent not in self._opponents:
             self._opponents[task.opponent] = make_player(task.opponent, game)
@@ -224,14 +241,22 @@ class _Games:
         start = exact_opening(game, OPENING_TURNS, np.random.default_rng((seed, task.number)))
         # Below 2**53, as in tournaments.
         words = np.random.SeedSequence((seed, task.number, task.seat)).generate_state(1)
-        seats = players if task.seat == 0 else players[::-1]
-        record = play_match(game, seats, start=start, limits=LIMITS, seed=int(words[0]))
+        names = [_RATED, _OPPONENT]
+        if task.seat:
+            players, names = players[::-1], names[::-1]
+        record = play_match(
+            game, players, names=names, start=start, limits=LIMITS, seed=int(words[0])
+        )
         points = POINTS[record.result]
-        return points if task.seat == 0 else 1 - points
+        is_forfeit = record.forfeited_by == _RATED
+        return _GameResult(
+            points=1 - points if task.seat else points,
+            fault=f"{record.reason}: {record.detail}" if is_forfeit else "",
+        )
 
 
 def _batches(
-    pool: ProcessPool[_Task, float],
+    pool: ProcessPool[_Task, _GameResult],
     rating: Rating,
     choose: Callable[[Rating], int],
     max_games: int,
@@ -245,11 +270,16 @@ def _batches(
         numbers = range(len(rating.pairs), last)
         spec = rating.opponents[index].spec
         tasks = [_Task(spec, number, seat) for number in numbers for seat in (0, 1)]
-        points = in_order(pool.map_unordered(tasks), tasks)
-        pairs = zip(points[::2], points[1::2], strict=True)
-        played = (RatedPair(index, sum(pair)) for pair in pairs)
+        results = in_order(pool.map_unordered(tasks), tasks)
+        pairs = zip(results[::2], results[1::2], strict=True)
+        played = (_rated_pair(index, *pair) for pair in pairs)
         rating = Rating(rating.opponents, (*rating.pairs, *played))
         yield rating
+
+
+def _rated_pair(opponent: int, first: _GameResult, second: _GameResult) -> RatedPair:
+    faults = tuple(filter(None, (first.fault, second.fault)))
+    return RatedPair(opponent, first.points + second.points, faults)
 
 
 def _choose_opponent(rating: Rating) -> int:

@@ -7,9 +7,10 @@ from typing import Annotated
 
 import numpy as np
 from rich.table import Table
-from typer import Argument, Option
+from typer import Argument, Exit, Option
 
 from cc_env.cli.arguments import FILE, GameName, GameOptions, Size, Workers, game_options
+from cc_env.cli.forfeits import warn_of_forfeits
 from cc_env.cli.task_commands import print_solved_tasks
 from cc_env.core.game import Game
 from cc_env.core.rules import Position
@@ -99,28 +100,39 @@ def measure_solve_rate(
     ] = None,
     workers: Workers = 0,
 ) -> None:
-    """Measure the share of puzzles or tasks that players solve."""
+    """Measure the share of puzzles or tasks that players solve.
+
+    The exit status is 1 if a player forfeited all of them by errors, illegal actions or its time.
+    """
     if tasks is not None:
-        for spec in player:
-            print_solved_tasks(spec, tasks, seed, workers)
-        return
-    game = make_game(game_name, **game_options(option, size, game_name))
-    puzzles = _puzzles(game, file, check=check)
-    if check:
-        _report_valid(puzzles)
-    rates = {spec: solve_rate(spec, game, puzzles, seed=seed, workers=workers) for spec in player}
-    for spec, rate in rates.items():
-        table = make_number_table(spec, "puzzles", "solved", "95 %")
-        _add_row(table, "all", rate)
-        groups: dict[str, Mapping[int, SolveRate] | Mapping[str, SolveRate]] = {
-            "turns": rate.by_turns,
-            "failing levels": rate.by_difficulty,
-            "theme": rate.by_theme,
+        forfeits_all = [print_solved_tasks(spec, tasks, seed, workers) for spec in player]
+    else:
+        game = make_game(game_name, **game_options(option, size, game_name))
+        puzzles = _puzzles(game, file, check=check)
+        if check:
+            _report_valid(puzzles)
+        rates = {
+            spec: solve_rate(spec, game, puzzles, seed=seed, workers=workers) for spec in player
         }
-        for name, parts in groups.items():
-            for key, part in parts.items():
-                _add_row(table, f"{name} {key}", part)
-        console.print_table(table)
+        forfeits_all = [_print_solve_rate(*entry) for entry in rates.items()]
+    if any(forfeits_all):
+        raise Exit(1)
+
+
+def _print_solve_rate(player: str, rate: SolveRate) -> bool:
+    """Print the results of a player; return whether it forfeits all puzzles."""
+    table = make_number_table(player, "puzzles", "solved", "95 %")
+    _add_row(table, "all", rate)
+    groups: dict[str, Mapping[int, SolveRate] | Mapping[str, SolveRate]] = {
+        "turns": rate.by_turns,
+        "failing levels": rate.by_difficulty,
+        "theme": rate.by_theme,
+    }
+    for name, parts in groups.items():
+        for key, part in parts.items():
+            _add_row(table, f"{name} {key}", part)
+    console.print_table(table)
+    return warn_of_forfeits(player, rate.faults, len(rate.results), "puzzle")
 
 
 def _report_valid(puzzles: Sequence[Puzzle]) -> None:

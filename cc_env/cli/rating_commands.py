@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from rich.table import Table
-from typer import Argument, Option
+from typer import Argument, Exit, Option
 
 from cc_env.accuracy.rating import (
     DEFAULT_GAMES,
@@ -15,6 +15,7 @@ from cc_env.accuracy.rating import (
     rate,
 )
 from cc_env.cli.arguments import GameName, GameOptions, Size, Workers, game_options
+from cc_env.cli.forfeits import warn_of_forfeits
 from cc_env.errors import escape_controls, format_count
 from cc_env.games.factory import make_game
 from cc_env.ladder.rungs import rungs
@@ -80,7 +81,10 @@ def rate_player(
     seed: Annotated[int, Option(min=0, help="Seed of openings and players.")] = 0,
     workers: Workers = 0,
 ) -> None:
-    """Measure the Elo of a player against a game's ladder."""
+    """Measure the Elo of a player against a game's ladder.
+
+    The exit status is 1 if the player forfeited every game by errors, illegal actions or its time.
+    """
     game = make_game(game_name, **game_options(option, size, game_name))
     name = escape_controls(player)
     if test is None:
@@ -104,6 +108,8 @@ def rate_player(
         verdict = f"{name}: {results[is_stronger]} level {test}"
     console.print_table(_table(rating))
     console.print(f"{verdict}; {format_count(rating.games, 'game')}")
+    if warn_of_forfeits(player, rating.faults, rating.games, "game"):
+        raise Exit(1)
 
 
 def _describe_bound(rating: Rating) -> str:

@@ -6,7 +6,8 @@ from typing import Annotated
 from typer import Option
 
 from cc_env.cli.arguments import FILE, GameOptions, Size, check_new_file, game_options
-from cc_env.errors import BadOption, check_name, escape_controls, format_count
+from cc_env.cli.forfeits import warn_of_forfeits
+from cc_env.errors import BadOption, check_name, format_count
 from cc_env.files import write_atomically
 from cc_env.games.factory import make_game
 from cc_env.output import Terminal, make_number_table
@@ -54,22 +55,20 @@ def tasks(
     console.print(f"{format_count(len(lines), 'task')} written to {to}")
 
 
-def print_solved_tasks(player: str, file: Path, seed: int, workers: int) -> None:
+def print_solved_tasks(player: str, file: Path, seed: int, workers: int) -> bool:
     """Print the share of the tasks in a file that a player solves, by kind.
 
-    Raises BadRecord for an invalid file, BadOption if the player can answer none of its tasks.
+    Returns whether it forfeits all of them. Raises BadRecord for an invalid file, BadOption if the
+    player can answer none of its tasks.
     """
     answers = measure(player, read_tasks(file), seed=seed, workers=workers)
     if not answers:
         raise BadOption(f"{file}: there are no tasks that {player!r:.80} can answer")
-    table = make_number_table(player, "tasks", "solved", "95 %", "faults")
+    table = make_number_table(player, "tasks", "solved", "95 %")
     for kind in KINDS:
         if part := [answer for answer in answers if answer.task.kind == kind]:
             share, low, high = (100 * value for value in share_solved(part))
-            faults = f"{sum(bool(answer.fault) for answer in part)}"
-            table.add_row(
-                kind, f"{len(part)}", f"{share:.0f} %", f"{low:.0f} to {high:.0f} %", faults
-            )
+            table.add_row(kind, f"{len(part)}", f"{share:.0f} %", f"{low:.0f} to {high:.0f} %")
     console.print_table(table)
-    if first := next((answer.fault for answer in answers if answer.fault), ""):
-        console.print(f"first fault: {escape_controls(first)}")
+    faults = [answer.fault for answer in answers if answer.fault]
+    return warn_of_forfeits(player, faults, len(answers), "task")

@@ -1,6 +1,7 @@
 """A client of language models on servers with the chat completions of OpenAI's API.
 
-The key of the server is the environment variable CC_ENV_LLM_KEY; no error contains it.
+The key of the server is the environment variable CC_ENV_LLM_KEY, without white space around it; no
+error contains it.
 """
 
 import json
@@ -11,10 +12,10 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 from urllib.parse import urlsplit
 
-from cc_env.errors import BadOption, CcEnvError
+from cc_env.errors import BadOption, CcEnvError, is_integer
 from cc_env.version import __version__
 
 KEY_VARIABLE = "CC_ENV_LLM_KEY"
@@ -23,7 +24,7 @@ MAX_RESPONSE_BYTES = 1 << 22
 RETRY_SECONDS = 0.5
 # The end of a reply that the server cut off at the maximal number of tokens.
 TRUNCATION_MARK = " [truncated]"
-# Characters of a server's error message in ours.
+# Characters of a response in an error message.
 _MAX_QUOTED_LENGTH = 200
 _TOO_MANY_REQUESTS = 429
 _CONNECTIONS = {"http": HTTPConnection, "https": HTTPSConnection}
@@ -57,12 +58,15 @@ class ChatClient:
         """Use the server at `url`, such as http://127.0.0.1:8000/v1.
 
         A request that fails temporarily is repeated up to `retries` times. Raises BadOption for an
-        invalid URL.
+        invalid URL, or an invalid key in the environment.
         """
+        _read_key()
         self._retries = retries
         try:
             parts = urlsplit(url)
             self._host, self._port = parts.hostname or "", parts.port
+            # Empty and overlong names of a domain raise UnicodeError.
+            self._host.encode("idna")
         except ValueError:
             raise _bad_url(url) from None
         is_plain = url.isascii() and url.isprintable() and " " not in url
@@ -110,7 +114,8 @@ class ChatClient:
             _check_time(until)
         except (OSError, HTTPException) as error:
             _check_time(until)
-            raise _TemporaryError(_without_key(f"{self._host}: {error or type(error)}")) from None
+            reason = _excerpt(str(error) or type(error).__name__)
+            raise _TemporaryError(f"{self._host}: {reason}") from None
         finally:
             connection.close()
         _check_response(response.status, content)
@@ -148,9 +153,18 @@ def _bad_url(url: object) -> BadOption:
     return BadOption(f"url={_without_key(str(url))!r}; expected: {expected}")
 
 
+def _read_key() -> str:
+    """Return the key, "" if there is none; raise BadOption, without it, if it is invalid."""
+    key = os.environ.get(KEY_VARIABLE, "").strip()
+    if not (key.isascii() and key.isprintable()):
+        expected = "ASCII characters without control characters"
+        raise BadOption(f"the key in {KEY_VARIABLE} is invalid; expected: {expected}")
+    return key
+
+
 def _headers() -> dict[str, str]:
     """Return the headers of a request, with the key if there is one."""
-    key = os.environ.get(KEY_VARIABLE, "")
+    key = _read_key()
     return {
         "Content-Type": "application/json",
         "User-Agent": f"cc_env/{__version__}",
@@ -164,7 +178,7 @@ def _check_response(status: int, content: bytes) -> None:
         raise ChatError(f"the response has more than {MAX_RESPONSE_BYTES:,} bytes")
     if status == 200:
         return
-    text = _without_key(content.decode(errors="replace"))[:_MAX_QUOTED_LENGTH]
+    text = _excerpt(content.decode(errors="replace"))
     message = f"HTTP status {status}: {' '.join(text.split())}"
     if status in (401, 403):
         raise ChatError(f"HTTP status {status}: the server refuses the key in {KEY_VARIABLE}")
@@ -180,17 +194,29 @@ def parse_completion(content: bytes) -> Completion:
         choice = response["choices"][0]
         text = choice["message"]["content"]
         finish_reason = choice.get("finish_reason")
-        tokens = (response.get("usage") or {}).get("completion_tokens", 0)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        text = tokens = finish_reason = None
+        text = finish_reason = None
     if not isinstance(text, str):
-        excerpt = _without_key(content[:_MAX_QUOTED_LENGTH].decode(errors="replace"))
+        excerpt = _excerpt(content.decode(errors="replace"))
         raise ChatError(f"the response {excerpt!r} has no choices[0].message.content")
     mark = TRUNCATION_MARK if finish_reason == "length" else ""
-    return Completion(f"{_without_key(text)}{mark}", tokens if isinstance(tokens, int) else 0)
+    return Completion(f"{_without_key(text)}{mark}", _reported_tokens(response))
+
+
+def _reported_tokens(response: Mapping[str, Any]) -> int:
+    """Return the length of the reply in tokens; 0 unless the server reports a positive number."""
+    usage = response.get("usage")
+    tokens = usage.get("completion_tokens") if isinstance(usage, Mapping) else None
+    return cast(int, tokens) if is_integer(tokens, 1) else 0
+
+
+def _excerpt(text: str) -> str:
+    """Return the beginning of a text in which the key is replaced."""
+    # A part of the key would not be replaced.
+    return _without_key(text)[:_MAX_QUOTED_LENGTH]
 
 
 def _without_key(text: str) -> str:
     """Return a text in which the key is replaced."""
-    key = os.environ.get(KEY_VARIABLE, "")
+    key = _read_key()
     return text.replace(key, f"${KEY_VARIABLE}") if key else text

@@ -24,7 +24,7 @@ from typing import Any
 
 from cc_env.core.game import Game, Turn
 from cc_env.core.rules import ONGOING, Position
-from cc_env.errors import BadRecord, CcEnvError, check_fields, check_integer, check_name
+from cc_env.errors import BadOption, BadRecord, CcEnvError, check_fields, check_integer, check_name
 from cc_env.files import read_lines
 from cc_env.registry.catalogue import file_stem
 
@@ -137,6 +137,14 @@ def read_puzzles(
     return puzzles
 
 
+def check_task(game: Game, name: object) -> str:
+    """Return the name of a task; raise BadOption unless puzzles of the game can have it."""
+    task = check_name("task", name, TASKS)
+    if task == CAPTURE and game.numbering is None:
+        raise BadOption(f"task 'capture' in {game.name}; expected: 'win'")
+    return task
+
+
 def parse_puzzle(entry: Any, game: Game) -> Puzzle:
     """Return the puzzle in a line; raise ValueError or TypeError if it is invalid."""
     check_fields(entry, ("position", "task", "turns", "solutions"))
@@ -151,13 +159,10 @@ def parse_puzzle(entry: Any, game: Game) -> Puzzle:
         raise BadRecord("proof: expected: a text of numbers")
     numbers = tuple(map(int, proof.split()))
     valid_themes = (*THEMES, *(f"{END}{name}" for name in game.endings))
-    task = check_name("task", entry["task"], TASKS)
-    if task == CAPTURE and game.numbering is None:
-        raise BadRecord(f"task 'capture' in {game.name}; expected: 'win'")
     missed_depth = check_integer("missed_depth", entry.get("missed_depth", 0), 0, _MAX_DEPTH)
     return Puzzle(
         position=position,
-        task=task,
+        task=check_task(game, entry["task"]),
         turns=check_integer("turns", entry["turns"], 1, _MAX_TURNS),
         solutions=tuple(game.parse_turn(position, text) for text in texts),
         proof=numbers,

@@ -32,6 +32,8 @@ class PuzzleResult(NamedTuple):
 
     puzzle: Puzzle
     is_solved: bool
+    # Reason of a forfeit; "" without a fault.
+    fault: str = ""
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,11 @@ class SolveRate:
             sum(result.is_solved for result in self.results) / len(self.results),
             len(self.results),
         )
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """The reason of each puzzle that the player forfeited, which it does not solve."""
+        return tuple(result.fault for result in self.results if result.fault)
 
     @property
     def by_theme(self) -> Mapping[str, "SolveRate"]:
@@ -95,8 +102,7 @@ def solve_rate(
         raise BadOption("there are no puzzles; expected: at least one")
     indices = range(len(attempts.puzzles))
     with ProcessPool(attempts, workers) as pool:
-        solved = in_order(pool.map_unordered(indices), indices)
-    return SolveRate(tuple(map(PuzzleResult, attempts.puzzles, solved)))
+        return SolveRate(tuple(in_order(pool.map_unordered(indices), indices)))
 
 
 class _Attempts:
@@ -116,19 +122,15 @@ class _Attempts:
     def __reduce__(self) -> tuple[type["_Attempts"], tuple[object, ...]]:
         return _Attempts, self._arguments
 
-    def __call__(self, index: int) -> bool:
-        """Return whether the player solves a puzzle."""
+    def __call__(self, index: int) -> PuzzleResult:
+        """Return whether the player solves a puzzle; with a fault it does not."""
         _, game, _, seed = self._arguments
-        rng = np.random.default_rng((seed, index))
-        return _solves(player_for_new_game(self._player), game, self.puzzles[index], rng)
-
-
-def _solves(player: Player, game: Game, puzzle: Puzzle, rng: np.random.Generator) -> bool:
-    """Return whether a player solves a puzzle; a fault, such as a missing reply, does not."""
-    try:
-        return _finds_line(player, game, puzzle, rng)
-    except Forfeit:
-        return False
+        puzzle, rng = self.puzzles[index], np.random.default_rng((seed, index))
+        try:
+            is_solved = _finds_line(player_for_new_game(self._player), game, puzzle, rng)
+        except Forfeit as error:
+            return PuzzleResult(puzzle, is_solved=False, fault=f"{error.fault}: {error}")
+        return PuzzleResult(puzzle, is_solved)
 
 
 def _finds_line(player: Player, game: Game, puzzle: Puzzle, rng: np.random.Generator) -> bool:

@@ -104,11 +104,11 @@ def _reply(player: Player, task: Task, seed: int) -> tuple[str, str]:
         try:
             return player.reply(task.prompt, np.random.default_rng(seed)), ""
         except Forfeit as fault:
-            return "", str(fault)
+            return "", f"{fault.fault}: {fault}"
     limits = Limits(max_turns=1) if task.kind == PUZZLE else Limits()
     record = play_match(task.game, (player, player), start=task.position, limits=limits, seed=seed)
     if record.forfeit:
-        return "", record.detail
+        return "", f"{record.reason}: {record.detail}"
     text = record.turns[0] if task.kind == PUZZLE else _winner(task, record)
     return f"<answer>{text}</answer>", ""
 

@@ -7,7 +7,7 @@ import pytest
 
 from cc_env.accuracy import rating as module
 from cc_env.accuracy.rating import Opponent, RatedPair, Rating, compare_with_rung, rate
-from cc_env.errors import BadOption, UnknownOption
+from cc_env.errors import BadOption, Forfeit, UnknownOption
 from cc_env.games.factory import make_game
 from cc_env.ladder import rungs
 from cc_env.match.referee import Decision
@@ -124,6 +124,17 @@ def test_player_object_and_policy_function_are_rated():
         return int(np.flatnonzero(info["action_mask"])[0])
 
     assert rate(First(), GAME, max_games=8) == rate(first, GAME, max_games=8)
+
+
+def test_faults_are_those_of_the_rated_player_in_both_seats():
+    class Silent:
+        def choose(self, position, rng, clock):
+            raise Forfeit("error", "no reply")
+
+    rated = rate(Silent(), GAME, max_games=8)
+    assert rated.faults == ("error: no reply",) * 8
+    assert [pair.points for pair in rated.pairs] == [0] * 4
+    assert rate("random", GAME, max_games=8).faults == ()
 
 
 def test_opponents_are_those_nearest_to_the_rating():

@@ -1,6 +1,7 @@
 """The commands `rate` and `solve-rate` with a language model on a scripted server."""
 
 import re
+from itertools import count
 
 import pytest
 from conftest import command_line
@@ -56,11 +57,62 @@ def test_puzzles_are_solved_at_once(puzzles_file):
     assert requests >= 3
 
 
-def test_model_whose_server_is_absent_loses_all_games():
+@pytest.fixture
+def absent():
+    """Return the spec of a model whose server has ended."""
     with serving(say("")) as server:
-        spec = server.spec
-    out = run("rate", spec, "--max-games", 8)
+        return f"{server.spec},retries=0"
+
+
+def test_model_whose_server_is_absent_loses_all_games(absent):
+    out = run("rate", absent, "--max-games", 8, status=1)
     assert re.search(r"8 +0 %", out)
+    warning = f"warning: {absent} forfeits 8 of its 8 games; the first by error: scripted: 127"
+    assert warning in out
+    assert "forfeits 8 of its 8 games" in run(
+        "rate", absent, "--max-games", 8, "--test", 1, "--workers", 2, status=1
+    )
+
+
+def test_some_forfeited_games_are_a_warning():
+    numbers = count()
+
+    def answer(handler, request):
+        if next(numbers) == 5:
+            handler.send(b"no such model", 404)
+        else:
+            play_legally(handler, request)
+
+    with serving(answer) as server:
+        out = run("rate", server.spec, "--max-games", 8)
+    assert "forfeits 1 of its 8 games; the first by error: scripted: HTTP status 404: no" in out
+
+
+def test_model_whose_server_is_absent_forfeits_all_puzzles(absent, puzzles_file):
+    out = run("solve-rate", "greedy", absent, "--file", puzzles_file, status=1)
+    assert f"warning: {absent} forfeits 3 of its 3 puzzles; the first by error: scripted:" in out
+    assert out.count("warning") == 1
+
+
+def test_some_forfeited_puzzles_are_a_warning(puzzles_file):
+    first = iter(["<turn>a1-b9</turn>"])
+
+    def answer(handler, request):
+        if turn := next(first, None):
+            handler.reply(turn)
+        else:
+            play_legally(handler, request)
+
+    with serving(answer) as server:
+        out = run("solve-rate", f"{server.spec},tries=1", "--file", puzzles_file)
+    assert "forfeits 1 of its 3 puzzles; the first by illegal: scripted: no legal turn" in out
+
+
+def test_model_whose_server_is_absent_forfeits_all_tasks(absent, tmp_path):
+    path = tmp_path / "tasks.jsonl"
+    run("tasks", "--to", path, "-g", "capture_conquer", "--size", 4, "--count", 2)
+    out = run("solve-rate", absent, "--tasks", path, status=1)
+    assert f"warning: {absent} forfeits 8 of its 8 tasks; the first by error: scripted:" in out
 
 
 def test_solved_puzzles_of_a_model_are_counted(game, puzzles_file):

@@ -12,6 +12,7 @@ RESPONSES = [
     {"choices": [{"message": {"role": "assistant", "content": "<turn>a1-c3</turn>"}}]},
     {"choices": [{"message": {"content": "x"}}], "usage": {"completion_tokens": 7}},
     {"choices": [{"message": {"content": "x"}, "finish_reason": "length"}]},
+    {"choices": [{"message": {"content": "x"}}], "usage": [-7]},
     {"choices": [{"message": {"content": None}}], "usage": None},
     {"error": {"message": "overloaded"}},
 ]

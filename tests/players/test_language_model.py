@@ -234,6 +234,55 @@ def test_key_is_sent_but_never_reported(monkeypatch, tmp_path):
         assert KEY not in str(fault)
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lambda handler, content: handler.send(content),
+        lambda handler, content: handler.send(content, 400),
+        lambda handler, content: handler.wfile.write(content + b"\r\n"),
+    ],
+    ids=["malformed", "refused", "no status"],
+)
+def test_key_at_the_end_of_an_excerpt_is_not_reported_in_part(monkeypatch, answer):
+    monkeypatch.setenv(KEY_VARIABLE, KEY)
+    for length in range(185, 201):
+        content = "." * length + KEY
+        fault, _ = forfeit(lambda h, r: answer(h, content.encode()), ",retries=0")  # noqa: B023
+        assert "sk" not in str(fault)
+        assert 185 <= len(str(fault)) < 300
+
+
+@pytest.mark.parametrize("key", [f"{KEY}\n", f" {KEY}\r\n", f"\t{KEY}"])
+def test_white_space_around_the_key_is_removed(monkeypatch, key):
+    monkeypatch.setenv(KEY_VARIABLE, key)
+    fault, server = forfeit(lambda h, r: h.send(f"echo {KEY}".encode(), 400))
+    assert server.headers[0]["Authorization"] == f"Bearer {KEY}"
+    assert str(fault).endswith(f"echo ${KEY_VARIABLE}")
+
+
+@pytest.mark.parametrize("key", ["", " ", "\n"])
+def test_empty_key_is_no_key(monkeypatch, key):
+    monkeypatch.setenv(KEY_VARIABLE, key)
+    fault, server = forfeit(lambda h, r: h.send(b"no such model", 404))
+    assert "Authorization" not in server.headers[0]
+    assert str(fault).endswith("no such model")
+
+
+@pytest.mark.parametrize("key", ["sk-\nsecret", "sk-\x1bsecret", "sk-\x7fsecret", "sk-sécret"])
+def test_invalid_key_is_rejected_without_a_part_of_it(monkeypatch, key):
+    game = make_game("capture_conquer")
+    with serving(say("a1-c3")) as server:
+        player = make_player(server.spec, game)
+        monkeypatch.setenv(KEY_VARIABLE, key)
+        with pytest.raises(BadOption, match=KEY_VARIABLE) as created:
+            make_player(server.spec, game)
+        with pytest.raises(BadOption, match=KEY_VARIABLE) as requested:
+            player.choose(game.initial, np.random.default_rng(0), Clock())
+        assert not server.requests
+    for caught in (created, requested):
+        assert not any(part in str(caught.value) for part in ("sk-", "cret"))
+
+
 def test_key_in_a_reply_is_not_written(monkeypatch, tmp_path):
     monkeypatch.setenv(KEY_VARIABLE, KEY)
     fault, _ = forfeit(say(f"<turn>{KEY}</turn>"), f",transcripts={tmp_path}")
@@ -274,6 +323,24 @@ def test_budget_of_tokens_ends_the_game():
     assert [request["max_tokens"] for request in server.requests] == [15, 8, 15]
 
 
+@pytest.mark.parametrize(
+    "usage",
+    [None, 5, [], {}, {"completion_tokens": -1000}, {"completion_tokens": 0}]
+    + [{"completion_tokens": value} for value in (True, 2.5, "7", None, 10**30)],
+)
+def test_reply_whose_length_is_not_reported_counts_as_the_longest(usage):
+    completion = {"choices": [{"message": {"content": "<turn>a1-c3</turn>"}}], "usage": usage}
+    game = make_game("capture_conquer")
+    with serving(lambda h, r: h.send(json.dumps(completion).encode())) as server:
+        player = make_player(f"{server.spec},budget=20,tokens=15", game)
+        for _ in range(2):
+            decision = player.choose(game.initial, np.random.default_rng(0), Clock())
+            assert decision.action == 6
+        with pytest.raises(Forfeit, match="budget of 20 tokens is spent"):
+            player.choose(game.initial, np.random.default_rng(0), Clock())
+    assert [request["max_tokens"] for request in server.requests] == [15, 5]
+
+
 def test_each_game_has_a_transcript(tmp_path, monkeypatch):
     monkeypatch.setenv(KEY_VARIABLE, KEY)
     game = make_game("capture_conquer")
@@ -306,6 +373,7 @@ def test_each_game_has_a_transcript(tmp_path, monkeypatch):
         ("model=a,url=http://x:99999", "url='http://x:99999'"),
         ("model=a,url=http://x/a b", "url='http://x/a b'"),
         ("model=a,url=http://é/", "url='http://é/'"),
+        ("model=a,url=http://a..b/", r"url='http://a\.\.b/'"),
         ("model=a,tries=0", "tries=0"),
         ("model=a,seconds=0", "seconds=0"),
         ("model=a,tokens=0", "tokens=0"),

@@ -194,7 +194,10 @@ def test_player_that_forfeits_does_not_solve():
         def choose(self, position, rng, clock):
             raise Forfeit("error", "no reply")
 
-    assert solve_rate(Silent(), GAME, [LONG]).share.value == 0
+    rate = solve_rate(Silent(), GAME, [LONG])
+    assert rate.share.value == 0
+    assert rate.faults == ("error: no reply",)
+    assert solve_rate("random", GAME, [LONG]).faults == ()
 
 
 def test_no_puzzles_are_an_error():

@@ -1,5 +1,8 @@
 """The share of tasks that players solve: programs, and a scripted language model."""
 
+import shlex
+import sys
+
 import pytest
 from players.chat_server import say, serving, wait_for_each_other
 
@@ -61,7 +64,14 @@ def test_absent_server_is_a_fault(tasks, monkeypatch):
         spec = server.spec
     (answer,) = measure(spec, tasks[:1])
     assert answer.grade == 0.0
-    assert "scripted" in answer.fault
+    assert answer.fault.startswith("error: scripted: ")
+
+
+def test_fault_of_a_program_is_a_fault(tasks):
+    program = f"program:command={shlex.join([sys.executable, '-c', ''])}"
+    answers = measure(program, tasks[:1] + tasks[-1:])
+    assert [answer.task.kind for answer in answers] == [PUZZLE, WINNER]
+    assert all(answer.fault.startswith("error: ") for answer in answers)
 
 
 def test_invalid_arguments_are_refused(tasks):

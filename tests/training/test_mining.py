@@ -100,8 +100,19 @@ def test_command_writes_a_file_of_puzzles(tmp_path):
     assert f"{path}: 2 of " in output.replace("\n", "")
     assert len(read_puzzles(path, GAME)) == 2
     assert json.loads(path.read_text().splitlines()[0])["task"] == "win"
-    unknown = command_line(partial(run, mining.app), "--task", "draw", status=2)
-    assert "draw" in unknown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--task", "draw"], "error: unknown task 'draw'"),
+        (["-g", "cannon", "--task", "capture"], "error: task 'capture' in cannon; expected: 'win'"),
+    ],
+)
+def test_command_rejects_bad_input_before_it_plays(monkeypatch, tmp_path, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    assert command_line(partial(run, mining.app), *arguments, status=2).startswith(message)
+    assert not list(tmp_path.iterdir())
 
 
 class ScriptedMiner(Miner):

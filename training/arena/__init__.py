@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from cc_env.core.game import Game
-from cc_env.errors import BadOption, escape_controls, format_count
+from cc_env.errors import BadOption, describe_forfeits
 from cc_env.files import write_atomically
 from cc_env.jit.processor import describe_processor
 from cc_env.match.confidence import Interval
@@ -79,9 +79,8 @@ class Tournament:
         for player in self.standings.players:
             lost = [game for game in self.records.values() if game.forfeited_by == player.name]
             if lost:
-                count = f"{len(lost)} of its {format_count(player.tally.games, 'game')}"
-                reason = f"{lost[0].reason}: {escape_controls(lost[0].detail)}"
-                lines.append(f"{player.name} forfeits {count}; the first by {reason}")
+                faults = [f"{game.reason}: {game.detail}" for game in lost]
+                lines.append(describe_forfeits(player.name, faults, player.tally.games, "game"))
         return lines
 
     @property

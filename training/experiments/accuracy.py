@@ -40,6 +40,7 @@ from cc_env.cli.arguments import (
     TablesFolder,
     game_options,
 )
+from cc_env.cli.forfeits import warn_of_forfeits
 from cc_env.core.game import Game
 from cc_env.core.rules import Position
 from cc_env.errors import format_count
@@ -115,6 +116,7 @@ def measure(
             share, low, high = (100 * part for part in rates[name].share)
             count = format_count(len(puzzles), "puzzle")
             console.print(f"{name}: {share:.1f} % ({low:.1f} – {high:.1f}) of {count} solved")
+            warn_of_forfeits(name, rates[name].faults, len(puzzles), "puzzle")
         save(folder, game, measured, rates)
     console.print(f"results, misses and charts: {folder}")
 

@@ -29,7 +29,7 @@ from cc_env.cli.arguments import FILE, GameName, GameOptions, Size, game_options
 from cc_env.core import rules
 from cc_env.core.game import Game
 from cc_env.core.rules import Position
-from cc_env.errors import BadRecord, SearchLimit, check_name
+from cc_env.errors import BadRecord, SearchLimit
 from cc_env.files import append_atomically, drop_partial_line, read_lines, write_atomically
 from cc_env.games.factory import make_game
 from cc_env.ladder.rungs import rungs
@@ -42,9 +42,9 @@ from cc_env.players.specs import make_player
 from cc_env.puzzles.judge import Judge
 from cc_env.puzzles.puzzle import (
     PEOPLE,
-    TASKS,
     WIN,
     Puzzle,
+    check_task,
     parse_puzzle,
     puzzle_path,
     write_lines,
@@ -98,7 +98,7 @@ def search(
 ) -> None:
     """Find puzzles in games between the players of a game's ladder."""
     game = make_game(game_name, **game_options(option, size, game_name))
-    tasks = [check_name("task", name, TASKS) for name in task or [WIN]]
+    tasks = [check_task(game, name) for name in task or [WIN]]
     path = out or puzzle_path(Path(), game, PEOPLE)
     found = mine_games(Miner(game, tasks), games, seed, path.with_name(f"{path.name}.part"))
     if one_turn:
