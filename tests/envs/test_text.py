@@ -198,6 +198,31 @@ def test_random_turn_replaces_the_last_try():
     assert again.step("?") == step
 
 
+def test_observation_names_the_random_turn_until_the_next_reply():
+    env = begin(illegal="random", seat=0, show_history=True)
+    observation, *_ = env.step("?")
+    turn = observation.partition("Turns so far: blue ")[2].partition(",")[0]
+    notice = f"\nYour last reply was refused; the random turn {turn} was played.\n"
+    assert notice in observation
+    observation, *_ = env.step(f"<turn>{legal_turn_texts(env.game, env.position, 1)[0]}</turn>")
+    assert "refused" not in observation
+
+
+def test_random_turn_is_named_to_its_player_alone():
+    env = begin(kind=TextGameAEC, illegal="random")
+    env.step("?")
+    assert "the random turn" in env.observe("player_0")
+    assert "refused" not in env.observe("player_1")
+    env.step(f"<turn>{legal_turn_texts(env.game, env.position, 1)[0]}</turn>")
+    assert "the random turn" in env.observe("player_0")
+
+
+def test_random_turn_that_ends_the_game_is_named():
+    *_, truncated, _ = step = begin(seat=0, illegal="random", max_turns=1).step("?")
+    assert truncated
+    assert "the random turn" in step[0]
+
+
 @pytest.mark.parametrize("kind", [TextGameEnv, TextGameAEC])
 def test_error_for_a_reply_changes_nothing(kind):
     env = begin(kind=kind, illegal="raise", tries=2)
