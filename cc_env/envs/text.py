@@ -190,7 +190,7 @@ class TextBoard:
     def _request_lines(self) -> Iterator[str]:
         """Yield the error of the last reply, and the legal turns, for the player to move."""
         if self.error and self.tries_left < self._options.tries:
-            yield f"{self.error}. You have {format_count(self.tries_left, 'reply')} left."
+            yield f"{self.error}\nYou have {format_count(self.tries_left, 'reply')} left."
         if self._options.show_legal:
             yield list_turns(self._legal)
 

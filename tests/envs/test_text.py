@@ -163,7 +163,9 @@ def test_last_try_without_a_legal_turn_loses():
         assert results == [-0.25, False, False]
         assert (info["tries_left"], info["illegal_action"]) == (tries_left, True)
         assert info["error"].startswith("'a1-b9' is not legal; legal: ")
-        assert info["error"] in observation
+        assert info["error"].endswith(", ...")
+        replies = "1 reply" if tries_left == 1 else "2 replies"
+        assert f"\n{info['error']}\nYou have {replies} left.\n" in observation
     assert env.position == before
     observation, *results, info = env.step("I resign.")
     assert results == [-1.25, True, False]
