@@ -225,6 +225,11 @@ def invalid_value(name: str, value: object, expected: str) -> BadOption:
     return BadOption(f"{name}={value!r:.{_MAX_VALUE_LENGTH}}; expected: {expected}")
 
 
+def quote(text: str) -> str:
+    """Return an untrusted text in quotation marks and in ASCII; of a long one the beginning."""
+    return ascii(text[:_MAX_VALUE_LENGTH])
+
+
 def check_number_of_games(games: object, maximum: int = MAX_INTEGER) -> None:
     """Raise BadOption unless the number of games is even, 2..`maximum`: half for each seat."""
     if not is_integer(games, 2, maximum) or cast(int, games) % 2:
@@ -289,8 +294,9 @@ def suggest(word: object, names: Iterable[str]) -> str:
 
 
 def format_count(count: int, noun: str) -> str:
-    """Return the count with its noun: 1 turn, 2 turns."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+    """Return the count with its noun: 1 turn, 2 turns, 2 replies."""
+    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{count} {noun if count == 1 else plural}"
 
 
 def describe_forfeits(player: str, faults: Sequence[str], total: int, noun: str) -> str:

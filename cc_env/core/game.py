@@ -26,6 +26,7 @@ from cc_env.errors import (
     UnknownOption,
     as_int,
     format_list,
+    quote,
     suggest,
 )
 
@@ -679,7 +680,7 @@ class Game:
             if similar_texts
             else self._turns_hint(position)
         )
-        raise IllegalAction(f"'{text}' is not legal in '{self.to_text(position)}'; {hint}")
+        raise IllegalAction(f"{quote(text)} is not legal in '{self.to_text(position)}'; {hint}")
 
     def completions(
         self, position: Position, text: str, limit: int = _MAX_LISTED_TURNS

@@ -93,6 +93,8 @@ class TextBoard:
         self.result = None
         self._history: list[str] = []
         self.error, self.last_turn = "", ()
+        # By seat, the text of the random turn that replaced its last reply.
+        self._random_turns: dict[int, str] = {}
         self.reward = self.penalty = 0.0
         self._begin_turn()
         if self._options.show_history:
@@ -117,6 +119,7 @@ class TextBoard:
         if self.result is not None:
             raise ResetNeeded("the game is over; call reset() before step()")
         position = self.boards.position()
+        self._random_turns.pop(self.game.to_move(position), None)
         try:
             turn = self._legal.get(tagged_text(reply) or "", ())
             turn = self.last_turn = turn or find_turn(self.game, position, reply)
@@ -137,7 +140,10 @@ class TextBoard:
             return ()
         if self._options.illegal == "random":
             turns = list(self.game.turns(position))
-            return turns[int(self.boards.generator(0).integers(len(turns)))]
+            turn = turns[int(self.boards.generator(0).integers(len(turns)))]
+            text = self.game.readable_turn_text(position, turn)
+            self._random_turns[self.game.to_move(position)] = text
+            return turn
         self.reward, loser = -1.0, self.game.to_move(position)
         score = self.game.score(position, loser) if self.game.has_scores else NO_SCORE
         self.result = {"outcome": 1 - loser, "ending": "illegal", "score": score}
@@ -174,6 +180,9 @@ class TextBoard:
         lines = [describe_position(game, position, seat, end)]
         if self._history:
             lines.append(f"Turns so far: {', '.join(self._history)}")
+        if seat in self._random_turns:
+            turn_text = self._random_turns[seat]
+            lines.append(f"Your last reply was refused; the random turn {turn_text} was played.")
         if end is None and game.to_move(position) == seat:
             lines += self._request_lines()
         return "\n".join(lines)
@@ -181,7 +190,7 @@ class TextBoard:
     def _request_lines(self) -> Iterator[str]:
         """Yield the error of the last reply, and the legal turns, for the player to move."""
         if self.error and self.tries_left < self._options.tries:
-            yield f"{self.error}. You have {format_count(self.tries_left, 'reply')} left."
+            yield f"{self.error}\nYou have {format_count(self.tries_left, 'reply')} left."
         if self._options.show_legal:
             yield list_turns(self._legal)
 

@@ -6,7 +6,7 @@ from rich.text import Text
 
 from cc_env.core.game import Game, Turn
 from cc_env.core.rules import Position
-from cc_env.errors import CcEnvError, IllegalAction, format_count
+from cc_env.errors import CcEnvError, IllegalAction, format_count, quote
 from cc_env.output import Terminal
 from cc_env.play import reasons
 from cc_env.play.move_input import parse_typed_turn
@@ -14,7 +14,7 @@ from cc_env.puzzles.attempt import Attempt
 from cc_env.puzzles.puzzle import WIN, Puzzle
 from cc_env.rendering.picture import draw
 from cc_env.rendering.text import to_ansi
-from cc_env.text.turns import MAX_QUOTED_LENGTH, refusal
+from cc_env.text.turns import refusal
 
 _HELP = """a turn     play it; every turn that is proven to reach the goal is correct
 hint       show the number of turns left, and the piece that moves first
@@ -88,7 +88,7 @@ class PuzzleConsole:
             try:
                 turn = parse_typed_turn(self._game, attempt.position, line)
             except IllegalAction:
-                reason = f"{line[:MAX_QUOTED_LENGTH]!a} is not legal"
+                reason = f"{quote(line)} is not legal"
                 raise refusal(self._game, attempt.position, reason) from None
             self._judge(attempt, turn)
 

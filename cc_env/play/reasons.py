@@ -86,11 +86,12 @@ def describe_ending(game: Game, result: Result, detail: str = "") -> str:
 def describe_task(game: Game, puzzle: Puzzle) -> str:
     """Return the task of a puzzle, such as "Blue to play and win in 3 turns"."""
     color = _color(game, puzzle.position)
-    goal = "win"
-    if puzzle.task != WIN_TASK:
-        names = set(game.piece_names.values())
-        goal = f"capture a {names.pop() if len(names) == 1 else 'piece'}"
-    return f"{color} to play and {goal} in {format_count(puzzle.turns, 'turn')}"
+    turns = format_count(puzzle.turns, "turn")
+    if puzzle.task == WIN_TASK:
+        return f"{color} to play and win in {turns}"
+    names = set(game.piece_names.values())
+    name = names.pop() if len(names) == 1 else "piece"
+    return f"{color} to play and capture a {name} in {turns}, before losing one"
 
 
 def describe_theme(game: Game, theme: str) -> str:

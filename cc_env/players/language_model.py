@@ -142,7 +142,7 @@ class LanguageModelPlayer:
                 reason = str(error)
                 reply = completion.text[-MAX_REPEATED_LENGTH:]
                 messages.append({"role": "assistant", "content": reply})
-                messages.append({"role": "user", "content": f"{reason}. Reply again."})
+                messages.append({"role": "user", "content": f"{reason}\nReply again."})
             else:
                 self._write(messages, completion)
                 return turn

@@ -65,9 +65,10 @@ class Puzzle:
     def describe_task(self, game: Game) -> str:
         """Return the task in words, such as "blue to move wins in 3 turns"."""
         mover = game.players[game.to_move(self.position)]
-        goal = "wins" if self.task == WIN else "captures a piece"
         turns = "this turn" if self.turns == 1 else f"in {self.turns} turns"
-        return f"{mover} to move {goal} {turns}"
+        if self.task == WIN:
+            return f"{mover} to move wins {turns}"
+        return f"{mover} to move captures a piece {turns}, before losing one"
 
     def to_json(self, game: Game) -> dict[str, Any]:
         """Return the line of a file as a JSON object."""

@@ -6,11 +6,10 @@ from itertools import islice
 
 from cc_env.core.game import Game, Turn
 from cc_env.core.rules import Position
-from cc_env.errors import IllegalAction, format_list
+from cc_env.errors import IllegalAction, format_list, quote
 
-# Legal turns in the message of an error, and characters of a turn that it quotes.
+# Legal turns in the message of an error.
 _MAX_LISTED_TURNS = 12
-MAX_QUOTED_LENGTH = 40
 # Sentences that choose a turn in a reply without tags; of more, the last ones are compared.
 _MAX_CHOICES = 100
 
@@ -119,7 +118,7 @@ def refusal(game: Game, position: Position, reason: str) -> IllegalAction:
 
 def _reason(texts: list[str]) -> str:
     """Return why the texts that a reply chooses are not a single legal turn."""
-    quoted = [ascii(text[:MAX_QUOTED_LENGTH]) for text in texts]
+    quoted = list(map(quote, texts))
     if not quoted:
         return "the reply chooses no turn; expected: <turn>TURN</turn>"
     if len(quoted) == 1:

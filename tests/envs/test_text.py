@@ -163,7 +163,9 @@ def test_last_try_without_a_legal_turn_loses():
         assert results == [-0.25, False, False]
         assert (info["tries_left"], info["illegal_action"]) == (tries_left, True)
         assert info["error"].startswith("'a1-b9' is not legal; legal: ")
-        assert info["error"] in observation
+        assert info["error"].endswith(", ...")
+        replies = "1 reply" if tries_left == 1 else "2 replies"
+        assert f"\n{info['error']}\nYou have {replies} left.\n" in observation
     assert env.position == before
     observation, *results, info = env.step("I resign.")
     assert results == [-1.25, True, False]
@@ -196,6 +198,31 @@ def test_random_turn_replaces_the_last_try():
     assert step[0].count("blue") > 1
     again.step("?")
     assert again.step("?") == step
+
+
+def test_observation_names_the_random_turn_until_the_next_reply():
+    env = begin(illegal="random", seat=0, show_history=True)
+    observation, *_ = env.step("?")
+    turn = observation.partition("Turns so far: blue ")[2].partition(",")[0]
+    notice = f"\nYour last reply was refused; the random turn {turn} was played.\n"
+    assert notice in observation
+    observation, *_ = env.step(f"<turn>{legal_turn_texts(env.game, env.position, 1)[0]}</turn>")
+    assert "refused" not in observation
+
+
+def test_random_turn_is_named_to_its_player_alone():
+    env = begin(kind=TextGameAEC, illegal="random")
+    env.step("?")
+    assert "the random turn" in env.observe("player_0")
+    assert "refused" not in env.observe("player_1")
+    env.step(f"<turn>{legal_turn_texts(env.game, env.position, 1)[0]}</turn>")
+    assert "the random turn" in env.observe("player_0")
+
+
+def test_random_turn_that_ends_the_game_is_named():
+    *_, truncated, _ = step = begin(seat=0, illegal="random", max_turns=1).step("?")
+    assert truncated
+    assert "the random turn" in step[0]
 
 
 @pytest.mark.parametrize("kind", [TextGameEnv, TextGameAEC])

@@ -186,6 +186,13 @@ def test_error_of_an_illegal_turn_lists_whole_turns(any_game, steps):
         assert [any_game.parse_turn(position, text) for text in texts] == turns[:12]
 
 
+def test_error_of_a_long_turn_quotes_its_beginning(any_game):
+    with pytest.raises(IllegalAction) as caught:
+        any_game.parse_turn(any_game.initial, "é" + "x" * 100_000)
+    assert str(caught.value).startswith(rf"'\xe9{'x' * 39}' is not legal in ")
+    assert len(str(caught.value)) < 1000
+
+
 def test_games_are_recorded_and_replayed(any_game):
     players = RandomPlayer(any_game), RandomPlayer(any_game)
     for seed in range(3):

@@ -157,6 +157,18 @@ def test_task_is_described_in_words(turns, text):
     assert replace(LONG, turns=turns).describe_task(GAME) == f"{mover} to move wins {text}"
 
 
+def test_task_of_a_capture_is_described_as_it_is_judged():
+    game = make_game("morris")
+    puzzle = next(each for each in shipped_puzzles(game) if each.task == "capture")
+    mover, turns = game.players[game.to_move(puzzle.position)], puzzle.turns
+    assert puzzle.describe_task(game) == (
+        f"{mover} to move captures a piece in {turns} turns, before losing one"
+    )
+    assert reasons.describe_task(game, puzzle) == (
+        f"{mover.capitalize()} to play and capture a bead in {turns} turns, before losing one"
+    )
+
+
 def test_rates_are_grouped_by_theme_turns_and_difficulty():
     rate = solve_rate("minimax:depth=3", GAME, PUZZLES[::5])
     assert rate.share.low < rate.share.value < rate.share.high
