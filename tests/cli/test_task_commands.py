@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from conftest import command_line
 
 from cc_env.__main__ import main
@@ -33,6 +34,28 @@ def test_game_kind_split_and_seed_can_be_chosen(tmp_path):
     tasks = read(path)
     assert 0 < len(tasks) < 30
     assert {(task["kind"], task["split"]) for task in tasks} == {("winner", "test")}
+
+
+def test_fewer_tasks_than_requested_are_a_note(tmp_path):
+    path = tmp_path / "tasks.jsonl"
+    out = run("tasks", "--to", path, "-g", "morris", "--kind", "puzzle", "--count", 500)
+    assert "note: morris has 120 tasks of the kind puzzle, fewer than 500\n" in out
+    assert len(read(path)) == 120
+    other = tmp_path / "other.jsonl"
+    assert "note" not in run(
+        "tasks", "--to", other, "-g", "morris", "--kind", "puzzle", "--count", 120
+    )
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [("--size", 8, "--kind", "puzzle"), ("--size", 4, "--count", 1, "--kind", "legal")],
+)
+def test_no_tasks_are_an_error(tmp_path, choice):
+    path = tmp_path / "tasks.jsonl"
+    common = "tasks", "--to", path, "-g", "capture_conquer", "--split", "test"
+    assert "error: there are no tasks with these options" in run(*common, *choice, status=2)
+    assert not path.exists()
 
 
 def test_solved_tasks_are_counted_by_kind(tmp_path):
