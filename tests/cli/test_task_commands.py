@@ -67,6 +67,15 @@ def test_solved_tasks_are_counted_by_kind(tmp_path):
     assert "legal" not in rows
 
 
+@pytest.mark.parametrize(
+    "option", [("-g", "checkers"), ("--size", 4), ("-o", "size=4"), ("--file", "x"), ("--check",)]
+)
+def test_options_of_puzzles_are_rejected_with_tasks(tmp_path, option):
+    path = tmp_path / "tasks.jsonl"
+    out = run("solve-rate", "random", "--tasks", path, *option, status=2)
+    assert "with --tasks; expected: only for puzzles" in out
+
+
 def test_bad_input_has_one_clear_error(tmp_path):
     path = tmp_path / "tasks.jsonl"
     assert "essay" in run("tasks", "--to", path, "--kind", "essay", status=2)
