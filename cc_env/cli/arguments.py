@@ -49,6 +49,11 @@ def check_new_file(file: Path) -> None:
         raise BadOption(f"{str(file)!r:.80}: {error.strerror}") from None
     else:
         raise BadOption(f"{file} exists; remove it or choose another name")
+    check_parent(file)
+
+
+def check_parent(file: Path) -> None:
+    """Raise BadOption if the folder of a file does not exist."""
     if not file.parent.is_dir():
         raise BadOption(f"{file}: there is no folder {file.parent}")
 

@@ -7,14 +7,23 @@ from typing import Annotated
 
 import numpy as np
 from rich.table import Table
-from typer import Argument, Exit, Option
+from typer import Argument, Context, Exit, Option
 
 from cc_env.cli.arguments import FILE, GameName, GameOptions, Size, Workers, game_options
 from cc_env.cli.forfeits import warn_of_forfeits
 from cc_env.cli.task_commands import print_solved_tasks
 from cc_env.core.game import Game
 from cc_env.core.rules import Position
-from cc_env.errors import BadOption, BadRecord, UnknownOption, check_name
+from cc_env.errors import (
+    BadOption,
+    BadRecord,
+    UnknownOption,
+    check_choice,
+    check_integer,
+    check_name,
+    format_count,
+    format_list,
+)
 from cc_env.games.factory import describe_game, describe_games, make_game
 from cc_env.output import Terminal, make_number_table
 from cc_env.play.puzzle_console import PuzzleConsole
@@ -59,28 +68,34 @@ def puzzle(
     """Solve puzzles in the terminal: force a win or a capture."""
     game = make_game(game_name, **game_options(option, size, game_name))
     puzzles = _puzzles(game, file)
-    if theme is not None:
-        themes = {name for entry in puzzles for name in entry.themes}
-        check_name("theme", theme, sorted(themes))
-    selected = [
-        entry
-        for entry in puzzles
-        if (theme is None or theme in entry.themes) and turns in (None, entry.turns)
-    ]
     if number is not None:
-        selected = [entry for entry in selected if entry.number >= number]
-    else:
+        check_integer("number", number, 1, len(puzzles))
+    selected = _select(puzzles, theme, turns)
+    if number is None:
         rng = np.random.default_rng(secrets.randbelow(2**31) if seed is None else seed)
         rng.shuffle(selected)
-    if not selected:
-        valid_turns = ", ".join(f"{each}" for each in sorted({entry.turns for entry in puzzles}))
-        raise BadOption(
-            f"no such puzzle; the numbers are 1 to {len(puzzles)}, the turns {valid_turns}"
-        )
+    elif number > (last := selected[-1].number):
+        entry = puzzles[number - 1]
+        facts = f"{format_count(entry.turns, 'turn')}, {format_list(entry.themes)}"
+        raise BadOption(f"puzzle {number} has: {facts}; the last one with these options is {last}")
+    else:
+        selected = [entry for entry in selected if entry.number >= number]
     PuzzleConsole(game, selected, console, line_reader()).run()
 
 
+def _select(puzzles: Sequence[Puzzle], theme: str | None, turns: int | None) -> list[Puzzle]:
+    """Return the puzzles with a theme and a number of turns; raise BadOption if there are none."""
+    if theme is not None:
+        themes = {name for entry in puzzles for name in entry.themes}
+        check_name("theme", theme, sorted(themes))
+    selected = [entry for entry in puzzles if theme is None or theme in entry.themes]
+    if turns is not None:
+        check_choice("turns", turns, sorted({entry.turns for entry in selected}))
+    return [entry for entry in selected if turns in (None, entry.turns)]
+
+
 def measure_solve_rate(
+    context: Context,
     player: Annotated[list[str], Argument(help="Player specs.", metavar="PLAYER")],
     game_name: GameName = "capture_conquer",
     size: Size = None,
@@ -105,6 +120,7 @@ def measure_solve_rate(
     The exit status is 1 if a player forfeited all of them by errors, illegal actions or its time.
     """
     if tasks is not None:
+        _check_unused(context)
         forfeits_all = [print_solved_tasks(spec, tasks, seed, workers) for spec in player]
     else:
         game = make_game(game_name, **game_options(option, size, game_name))
@@ -117,6 +133,15 @@ def measure_solve_rate(
         forfeits_all = [_print_solve_rate(*entry) for entry in rates.items()]
     if any(forfeits_all):
         raise Exit(1)
+
+
+def _check_unused(context: Context) -> None:
+    """Raise BadOption if an option for puzzles is given with --tasks."""
+    for name in ("game_name", "size", "option", "file", "check"):
+        source = context.get_parameter_source(name)
+        if source and source.name == "COMMANDLINE":
+            flag = f"--{name.removesuffix('_name')}"
+            raise BadOption(f"{flag} with --tasks; expected: only for puzzles")
 
 
 def _print_solve_rate(player: str, rate: SolveRate) -> bool:

@@ -17,16 +17,20 @@ wins on solved boards of which alpha-beta misses the only first turn.
 """
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from cc_env.core.game import Game, Turn
 from cc_env.core.rules import ONGOING, Position
 from cc_env.errors import BadOption, BadRecord, CcEnvError, check_fields, check_integer, check_name
 from cc_env.files import read_lines
+from cc_env.ladder.rungs import NAMES
 from cc_env.registry.catalogue import file_stem
+
+Value = TypeVar("Value")
 
 SHIPPED = Path(__file__).parent / "shipped"
 SUFFIX = ".puzzles.jsonl"
@@ -35,7 +39,7 @@ WIN, CAPTURE = TASKS = "win", "capture"
 # Before the name of an ending.
 END = "end: "
 # Limits of untrusted values.
-_MAX_TURNS, _MAX_LEVEL, _MAX_DEPTH, _MAX_TEXT_LENGTH = 50, 100, 1000, 100_000
+_MAX_TURNS, _MAX_DEPTH, _MAX_TEXT_LENGTH, _MAX_DIGITS = 50, 1000, 100_000, 9
 THEMES = (
     *("quiet", "capture", "chain", "multiple", "sacrifice", "forced", "only move", "mill"),
     "shot",
@@ -157,8 +161,10 @@ def parse_puzzle(entry: Any, game: Game) -> Puzzle:
         raise BadRecord(f"solutions: {texts!r:.80}; expected: a list of turns")
     proof = entry.get("proof", "")
     if not isinstance(proof, str) or len(proof) > _MAX_TEXT_LENGTH:
-        raise BadRecord("proof: expected: a text of numbers")
-    numbers = tuple(map(int, proof.split()))
+        raise BadRecord(f"proof: {proof!r:.80}; expected: a text of numbers")
+    numbers = proof.split()
+    if not all(number.isdecimal() and len(number) <= _MAX_DIGITS for number in numbers):
+        raise BadRecord(f"proof: {proof!r:.80}; expected: a text of numbers")
     valid_themes = (*THEMES, *(f"{END}{name}" for name in game.endings))
     missed_depth = check_integer("missed_depth", entry.get("missed_depth", 0), 0, _MAX_DEPTH)
     return Puzzle(
@@ -166,11 +172,28 @@ def parse_puzzle(entry: Any, game: Game) -> Puzzle:
         task=check_task(game, entry["task"]),
         turns=check_integer("turns", entry["turns"], 1, _MAX_TURNS),
         solutions=tuple(game.parse_turn(position, text) for text in texts),
-        proof=numbers,
-        themes=tuple(check_name("theme", name, valid_themes) for name in entry.get("themes", ())),
-        failing_rungs=tuple(
-            check_integer("failing_rungs", level, 1, _MAX_LEVEL)
-            for level in entry.get("failing_rungs", ())
+        proof=tuple(map(int, numbers)),
+        themes=_read_list(entry, "themes", partial(check_name, "theme", valid_names=valid_themes)),
+        failing_rungs=_read_list(
+            entry,
+            "failing_rungs",
+            partial(check_integer, "failing_rungs", minimum=1, maximum=len(NAMES)),
         ),
         missed_depth=missed_depth,
     )
+
+
+def _read_list(
+    entry: Mapping[str, Any], name: str, check: Callable[[object], Value]
+) -> tuple[Value, ...]:
+    """Return the checked values of an optional list; raise BadRecord if it is not one.
+
+    The values must differ. Raises as `check`.
+    """
+    values = entry.get(name, [])
+    if not isinstance(values, list):
+        raise BadRecord(f"{name}: {values!r:.80}; expected: a list")
+    checked = tuple(map(check, values))
+    if len(set(checked)) < len(checked):
+        raise BadRecord(f"{name}: {values!r:.80}; expected: different values")
+    return checked

@@ -162,6 +162,8 @@ def read_tasks(path: Path) -> Iterator[Task]:
 def _parse(entry: Any) -> Task:
     """Return a task; raise ValueError, KeyError or TypeError if it is invalid."""
     check_fields(entry, _FIELDS)
+    if not isinstance(entry["options"], dict):
+        raise BadRecord(f"options: {entry['options']!r:.80}; expected: an object")
     game = _make_game(json.dumps([entry["game"], entry["options"]]))
     question, key = entry["question"], entry["key"]
     position = game.from_text(entry["position"])

@@ -106,6 +106,7 @@ def test_command_writes_a_file_of_puzzles(tmp_path):
     ("arguments", "message"),
     [
         (["--task", "draw"], "error: unknown task 'draw'"),
+        (["--out", "nowhere/x"], "error: nowhere/x: there is no folder nowhere"),
         (["-g", "cannon", "--task", "capture"], "error: task 'capture' in cannon; expected: 'win'"),
     ],
 )

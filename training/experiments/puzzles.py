@@ -25,7 +25,14 @@ import typer
 from rich.progress import track
 
 from cc_env.cli.application import create_app, run
-from cc_env.cli.arguments import FILE, GameName, GameOptions, Size, game_options
+from cc_env.cli.arguments import (
+    FILE,
+    GameName,
+    GameOptions,
+    Size,
+    check_parent,
+    game_options,
+)
 from cc_env.core import rules
 from cc_env.core.game import Game
 from cc_env.core.rules import Position
@@ -100,6 +107,7 @@ def search(
     game = make_game(game_name, **game_options(option, size, game_name))
     tasks = [check_task(game, name) for name in task or [WIN]]
     path = out or puzzle_path(Path(), game, PEOPLE)
+    check_parent(path)
     found = mine_games(Miner(game, tasks), games, seed, path.with_name(f"{path.name}.part"))
     if one_turn:
         part = path.with_name(f"{path.name}.one-turn.part")
