@@ -87,8 +87,8 @@ def test_review_shows_turns_marks_and_moments(open_review):
     assert moment.count() == 1
     assert moment.locator(".title").text_content() == f"Turn 1: {readable(MISTAKE)}??"
     reason, change = moment.locator("p").all_text_contents()
-    assert reason.startswith(("lets White ", "misses ", "loses "))
-    assert "→" in change or change.startswith("threw away")
+    assert reason.startswith(("Lets White ", "Misses ", "Loses "))
+    assert "→" in change or change.startswith("Threw away")
     assert page.locator(".review-turns .sign.blunder").count() >= 1
     assert page.locator("#review .graph .mistake").count() >= 1
     assert page.text_content(".legend").startswith("?!\N{NO-BREAK SPACE}doubtful")

@@ -77,7 +77,7 @@ function renderCard(kind) {
   choose.setAttribute("aria-label", `${toTitle(kind)}: choose opponent, ${level}`);
   const links = element("p", { className: "links" },
     choose,
-    element("a", { href: `#/learn/${kind}` }, "Learn", element("span", { textContent: `, ${game.lesson_minutes} min` })),
+    element("a", { href: `#/learn/${kind}` }, "Learn", element("span", { textContent: `, ${game.lesson_minutes}\u00a0min` })),
     element("a", { href: `#/puzzles/${kind}`, textContent: "Puzzles" }));
   const text = element("div", {}, element("h2", { textContent: toTitle(kind) }), element("p", { textContent: summary }), play, links);
   return element("section", { className: "card" }, renderPicture(game, game.start), text);

@@ -24,7 +24,7 @@ async function showGames(...notes) {
   current = { game: null, lessons: [] };
   const { games } = await fetchCatalogue();
   const links = Object.entries(games).map(([name, game]) => {
-    const text = element("span", {}, element("b", { textContent: toTitle(name) }), element("span", { textContent: `${game.summary} ${game.lesson_minutes} min` }));
+    const text = element("span", {}, element("b", { textContent: toTitle(name) }), element("span", { textContent: `${game.summary} ${game.lesson_minutes}\u00a0min` }));
     return element("li", {}, element("a", { href: `#/learn/${name}` }, renderPicture(game, game.start), text));
   });
   root.replaceChildren(
@@ -48,7 +48,7 @@ function leaveLessons() {
 async function loadGame(game) {
   leaveLessons();
   current = { game, lessons: [] };
-  root.replaceChildren(element("p", { textContent: "Loading …" }));
+  root.replaceChildren(element("h1", { textContent: "How to play" }), element("p", { textContent: "Loading …" }));
   try {
     const guide = await fetchJson(`/lessons/${encodeURIComponent(game)}`);
     if (current.game === game) showGuide(game, guide);

@@ -24,7 +24,7 @@ let latest = {};
 export async function show(room, tokens) {
   request = new AbortController();
   const { signal } = request;
-  root.replaceChildren(element("p", { role: "status", textContent: "Loading …" }));
+  root.replaceChildren(element("h1", { textContent: "Review" }), element("p", { role: "status", textContent: "Loading …" }));
   root.hidden = false;
   try {
     const parts = readParts("/review", { room, tokens }, signal);
@@ -167,7 +167,7 @@ class ReviewView {
     const title = button(`Turn ${turn + 1}: ${text}${sign}`, () => this.goTo(turn), { className: "title" });
     const retry = button("Retry", () => this.retry(index), { className: "main" });
     retry.setAttribute("aria-label", `Retry turn ${turn + 1}`);
-    const lines = element("div", {}, title, element("p", { textContent: reason }), element("p", { className: "change", textContent: change }));
+    const lines = element("div", {}, title, element("p", { textContent: capitalize(reason) }), element("p", { className: "change", textContent: capitalize(change) }));
     return element("section", { className: "moment", ariaLabel: `Moment ${index + 1}` }, renderPicture({ setting: this.setting }, state, state.mover), lines, retry);
   }
 
