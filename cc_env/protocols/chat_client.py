@@ -26,7 +26,10 @@ RETRY_SECONDS = 0.5
 TRUNCATION_MARK = " [truncated]"
 # Characters of a response in an error message.
 _MAX_QUOTED_LENGTH = 200
-_TOO_MANY_REQUESTS = 429
+_BAD_REQUEST, _TOO_MANY_REQUESTS = 400, 429
+# The limit of a reply's length. OpenAI's reasoning models refuse the first name and require the
+# second, which other servers may ignore.
+_LIMIT, _NEW_LIMIT = "max_tokens", "max_completion_tokens"
 _CONNECTIONS = {"http": HTTPConnection, "https": HTTPSConnection}
 
 # The role, such as "user", and the content.
@@ -39,6 +42,10 @@ class ChatError(CcEnvError):
 
 class _TemporaryError(ChatError):
     """An error after which the same request may succeed."""
+
+
+class _RefusedLimitError(ChatError):
+    """The refusal of a request that names the other parameter for the limit of a reply's length."""
 
 
 class Completion(NamedTuple):
@@ -62,6 +69,8 @@ class ChatClient:
         """
         _read_key()
         self._retries = retries
+        # Whether the model has refused the limit of a reply's length under its first name.
+        self._has_new_limit = False
         try:
             parts = urlsplit(url)
             self._host, self._port = parts.hostname or "", parts.port
@@ -83,10 +92,9 @@ class ChatClient:
 
         Raises TimeoutError at the time `until` (of `time.perf_counter`), and ChatError.
         """
-        body = json.dumps({**parameters, "messages": list(messages)})
         for attempt in range(self._retries + 1):
             try:
-                return parse_completion(self._post(body, until))
+                return self._request({**parameters, "messages": list(messages)}, until)
             except _TemporaryError:
                 pause = RETRY_SECONDS * 2**attempt
                 if attempt == self._retries:
@@ -95,6 +103,20 @@ class ChatClient:
                     raise TimeoutError from None
                 time.sleep(pause)
         raise AssertionError
+
+    def _request(self, parameters: Mapping[str, Any], until: float) -> Completion:
+        """Return the reply to a request; if its limit is refused, repeat it with the other name.
+
+        Raises TimeoutError at the time `until`, and ChatError.
+        """
+        if not self._has_new_limit:
+            try:
+                return parse_completion(self._post(json.dumps(parameters), until))
+            except _RefusedLimitError:
+                self._has_new_limit = True
+        names = {_LIMIT: _NEW_LIMIT}
+        renamed = {names.get(name, name): value for name, value in parameters.items()}
+        return parse_completion(self._post(json.dumps(renamed), until))
 
     def _post(self, body: str, until: float) -> bytes:
         """Return the response to a request.
@@ -182,6 +204,8 @@ def _check_response(status: int, content: bytes) -> None:
     message = f"HTTP status {status}: {' '.join(text.split())}"
     if status in (401, 403):
         raise ChatError(f"HTTP status {status}: the server refuses the key in {KEY_VARIABLE}")
+    if status == _BAD_REQUEST and _NEW_LIMIT.encode() in content:
+        raise _RefusedLimitError(message)
     if status == _TOO_MANY_REQUESTS or status >= 500:
         raise _TemporaryError(message)
     raise ChatError(message)

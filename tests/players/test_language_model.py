@@ -214,6 +214,41 @@ def test_broken_server_loses_by_an_error(answer, options, message, requests):
     assert len(server.requests) == requests
 
 
+def refuse_old_limit(handler, request):
+    """Answer as OpenAI's reasoning models, which refuse `max_tokens`."""
+    if "max_tokens" in request:
+        message = (
+            "Unsupported parameter: 'max_tokens' is not supported with this model. "
+            "Use 'max_completion_tokens' instead."
+        )
+        error = {"message": message, "param": "max_tokens", "code": "unsupported_parameter"}
+        handler.send(json.dumps({"error": error}).encode(), 400)
+    else:
+        handler.reply("<turn>a1-c3</turn>", completion_tokens=12)
+
+
+def test_refused_limit_is_sent_under_its_other_name():
+    game = make_game("capture_conquer")
+    with serving(refuse_old_limit) as server:
+        player = make_player(f"{server.spec},tokens=15,budget=20,retries=0", game)
+        for part in (player, player, player.for_new_game()):
+            part.choose(game.initial, np.random.default_rng(0), Clock())
+    limits = [
+        {name: value for name, value in request.items() if name.startswith("max")}
+        for request in server.requests
+    ]
+    new = "max_completion_tokens"
+    assert limits == [{"max_tokens": 15}, {new: 15}, {new: 8}, {new: 15}]
+    assert server.requests[0]["messages"] == server.requests[1]["messages"]
+
+
+def test_limit_that_is_refused_under_both_names_loses():
+    refusal = b"max_tokens or max_completion_tokens is too large"
+    fault, server = forfeit(lambda h, r: h.send(refusal, 400))
+    assert str(fault).endswith("HTTP status 400: max_tokens or max_completion_tokens is too large")
+    assert len(server.requests) == 2
+
+
 def test_absent_server_loses_by_an_error():
     with serving(say("")) as server:
         spec = server.spec
