@@ -12,8 +12,8 @@ If no position can be repeated (`Numbering.is_acyclic`), values are found by rec
 Turns of several decisions are followed to their end. Source: Thompson, "Retrograde
 analysis of certain endgames", ICCA Journal 9 (1986); Ströhlein (1970).
 
-Shapes: K sets of a numbering, A actions, N values, M positions after turns, F fields of a position,
-P pending entries.
+Shapes: K sets of a numbering, G symmetries, A actions, N values, M positions after turns, F fields
+of a position, P pending entries.
 """
 
 from typing import NamedTuple
@@ -69,7 +69,7 @@ class Scratch(NamedTuple):
     sets: NDArray[np.uint64]  # [K]
     legal: NDArray[np.int32]  # [256 * A]: the legal actions at each decision of a line of play
     after: NDArray[np.uint64]  # [MAX_TURNS_OF_POSITION, F]
-    pending: NDArray[np.int64]  # [MAX_PENDING + G], for G symmetries
+    pending: NDArray[np.int64]  # [MAX_PENDING + G]
 
 
 class Work(NamedTuple):
