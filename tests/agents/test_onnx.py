@@ -103,7 +103,7 @@ def test_existing_file_is_kept(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["network.onnx", "--size", "5"], ["capture_conquer size=5", "train-alphazero"]),
+        (["network.onnx", "--size", "7"], ["capture_conquer size=7", "train-alphazero"]),
         (["network.onnx", "--game", "chess"], ["chess"]),
         (["network.onnx", "--network", "alphazeros"], ["alphazeros", "did you mean alphazero"]),
         (["missing/network.onnx"], ["missing"]),
