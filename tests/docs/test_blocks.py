@@ -257,7 +257,12 @@ def test_matches_of_earlier_searches_are_marked(monkeypatch):
 def test_derived_options_are_omitted_from_rows():
     text, _ = generate("<!-- make: strength capture_conquer -->")
     # The corner is 3 by default on 5×5.
-    assert {row[0] for row in rows(text)} == {"`size=5, corner=2`", "`size=6`", "`size=8`"}
+    assert {row[0] for row in rows(text)} == {
+        "`size=5`",
+        "`size=5, corner=2`",
+        "`size=6`",
+        "`size=8`",
+    }
     text, _ = generate("<!-- make: strength -->")
     assert {"`C&C 5×5, corner=2`", "`C&C 6×6`", "`checkers`"} <= {row[0] for row in rows(text)}
 
