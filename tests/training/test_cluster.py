@@ -58,8 +58,9 @@ def cluster():
         patch.setattr("training.selfplay.actors.PENDING_WARNING_SECONDS", math.inf)
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         patch.setenv("PYTHONPATH", os.pathsep.join(map(str, FOLDERS)))
-        # Lost nodes are noticed soon.
+        # Lost nodes, which refuse connections, are noticed soon; a node that answers late is alive.
         patch.setenv("RAY_health_check_period_ms", "500")
+        patch.setenv("RAY_health_check_timeout_ms", "600000")
         # With Ray's niceness of 15 workers starve on a busy machine.
         patch.setenv("RAY_worker_niceness", "0")
         nodes = Cluster(True, head_node_args={"num_cpus": 2, "include_dashboard": False})
