@@ -7,6 +7,7 @@ position, N positions.
 import itertools
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Self
 
@@ -424,7 +425,7 @@ class Game:
 
     def _ends(self, action: int, player: int) -> tuple[Cell, ...]:
         """Return the cells of the board where an action starts and ends, none if it has none."""
-        cells = [divmod(int(index), self.grid.columns) for index in self.action_cells[action]]
+        cells = [divmod(index, self.grid.columns) for index in self.action_cells[action].tolist()]
         return tuple(
             self.grid.convert_cell(cell, player) for cell in cells if cell[0] < self.grid.rows
         )
@@ -452,7 +453,7 @@ class Game:
         another cell, as where pieces fall, the path is that cell.
         """
         path, captured = list[Cell](), list[Cell]()
-        player, pieces = self.to_move(position), self.pieces(position)
+        player, pieces = self.to_move(position), _pieces_before(self, position)
         for action in turn:
             # Raises IndexError if `action` is not in the action space.
             ends = self._ends(action, player)
@@ -467,6 +468,14 @@ class Game:
                 path += ends[1:] if ends[:1] != ends[1:] else ()
             captured += vacated
         return Track(tuple(path), tuple(captured))
+
+    def track_ends(self, position: Position, action: int) -> Track:
+        """Return the track of a legal action with only the first and the last cell of its path.
+
+        Games whose paths take time to find override it, since lists of actions need no more.
+        """
+        path, captured = self.track(position, (action,))
+        return Track((*path[:1], *path[1:][-1:]), captured)
 
     def legal_actions(self, position: Position) -> NDArray[np.int32]:
         """Return the legal action ids, int32[count], ascending; empty when the game is over."""
@@ -776,6 +785,12 @@ def check_game_object(game: object) -> None:
 def normalize_notation(text: str) -> str:
     """Return a text without whitespace and in lower case, for comparisons."""
     return "".join(text.split()).lower()
+
+
+# Lists of actions need the same pieces for each of them.
+@lru_cache(maxsize=64)
+def _pieces_before(game: Game, position: Position) -> Mapping[Cell, str]:
+    return game.pieces(position)
 
 
 def _vacated_cells(

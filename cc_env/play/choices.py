@@ -34,7 +34,7 @@ def must_capture(choices: Sequence[Choice]) -> bool:
 
 def _choice(game: Game, position: Position, action: int) -> Choice:
     """Return an action as a choice."""
-    path, captured = game.track(position, (action,))
+    path, captured = game.track_ends(position, action)
     shooters = tuple(game.shooters(position, action))
     piece_moves = len(path) > 1 and not shooters
     return Choice(

@@ -1,6 +1,7 @@
 """The pieces beside a board: captured ones, and those in hand."""
 
-from collections import Counter
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import NamedTuple
 
 from cc_env.core.game import Game
@@ -20,26 +21,36 @@ def trays(game: Game, start: Position, position: Position) -> tuple[Tray, Tray]:
     A promoted piece counts as the piece that it was. Pieces are in hand in positions with the
     fields `own_hand` and `enemy_hand`.
     """
-    first, second = (_losses(game, start, position, player) for player in (0, 1))
-    return Tray(second, _hand(game, position, 0)), Tray(first, _hand(game, position, 1))
+    before, after = _sides(game, start), _sides(game, position)
+    first, second = (_losses(*sides) for sides in zip(before, after, strict=True))
+    return Tray(second, after[0].hand), Tray(first, after[1].hand)
 
 
-def _losses(game: Game, start: Position, position: Position, player: int) -> str:
-    """Return the letters of the pieces that a player has lost since the start."""
-    before, after = (_count(game, board, player) for board in (start, position))
-    missing = "".join((before - after).elements())
-    return missing[: max(0, before.total() - after.total())]
+class _Side(NamedTuple):
+    """A player's number of pieces by letter, including those in hand, and of those in hand."""
+
+    counts: Mapping[str, int]
+    hand: int
 
 
-def _count(game: Game, position: Position, player: int) -> Counter[str]:
-    """Return the number of a player's pieces by letter, including those in hand."""
-    letters = game.letters[player]
-    pieces = Counter(letter for letter in game.pieces(position).values() if letter in letters)
-    pieces[letters[0]] += _hand(game, position, player)
-    return pieces
+# Most games have the same start.
+@lru_cache(maxsize=64)
+def _sides(game: Game, position: Position) -> tuple[_Side, _Side]:
+    """Return both sides of a position."""
+    pieces = "".join(game.pieces(position).values())
+    own, enemy = (int(getattr(position, f"{side}_hand", 0)) for side in ("own", "enemy"))
+    is_turned = own != enemy and game.to_move(position) == 1
+    hands = (enemy, own) if is_turned else (own, enemy)
+    first, second = (
+        {letter: pieces.count(letter) + hand * (letter == letters[0]) for letter in letters}
+        for letters, hand in zip(game.letters, hands, strict=True)
+    )
+    return _Side(first, hands[0]), _Side(second, hands[1])
 
 
-def _hand(game: Game, position: Position, player: int) -> int:
-    """Return the number of a player's pieces in hand."""
-    side = "own" if game.to_move(position) == player else "enemy"
-    return int(getattr(position, f"{side}_hand", 0))
+def _losses(before: _Side, after: _Side) -> str:
+    """Return the letters of the pieces that a player has lost."""
+    missing = "".join(
+        letter * (count - after.counts[letter]) for letter, count in before.counts.items()
+    )
+    return missing[: max(0, sum(before.counts.values()) - sum(after.counts.values()))]

@@ -11,7 +11,8 @@ from itertools import product
 from statistics import fmean
 from typing import Any
 
-from cc_env.core.game import Cell, Game
+from cc_env.core.game import Cell, Game, Turn
+from cc_env.core.rules import Position
 from cc_env.ladder.rungs import has_ladder, rungs
 from cc_env.play import board_shapes
 from cc_env.play.choices import Choice, list_choices, must_capture
@@ -214,11 +215,18 @@ def _turns(session: GameSession, first: int) -> list[list[Any]]:
         count += len(turn)
         value, mover = session.decisions[count - 1].value, game.to_move(before)
         first_value = None if value is None else round(float(value) * (1 - 2 * mover), 3)
-        turns.append([mover, game.readable_turn_text(before, turn), first_value])
+        turns.append([mover, _turn_text(game, before, turn), first_value])
     if unfinished:
         before, turn = unfinished
-        turns.append([game.to_move(before), game.readable_turn_text(before, turn) + "…", None])
+        turns.append([game.to_move(before), _turn_text(game, before, turn) + "…", None])
     return turns
+
+
+def _turn_text(game: Game, before: Position, turn: Turn) -> str:
+    """Return the readable notation of a turn that was played; most have one decision."""
+    if len(turn) == 1:
+        return game.readable_action_text(before, turn[0])
+    return game.readable_turn_text(before, turn)
 
 
 def _clocks(session: GameSession) -> list[float] | None:

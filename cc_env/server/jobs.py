@@ -129,16 +129,20 @@ class StatefulPooledPlayer(PooledPlayer):
         return StatefulPooledPlayer(self._spec, self._game, self._run)
 
 
-def play_first_turn(name: str) -> None:
-    """Play a decision at the start of a game; what a session needs is compiled or loaded."""
+def play_random_game(name: str) -> None:
+    """Play a game at random; what a session needs is compiled or loaded."""
     session = GameSession(make_game(name), (HUMAN, HUMAN))
-    session.play(session.match.legal_actions[0])
+    rng = np.random.default_rng(0)
+    while session.result is None:
+        session.play(rng.choice(session.match.legal_actions))
+        if len(session.decisions) == 1:
+            view.session_state(session)
     view.session_state(session)
 
 
 def decide_first_turn(name: str, spec: str, pool: PlayerPool, time: TimeBudget) -> None:
-    """Play the first turn of a game, and let a player decide; so what both need is compiled."""
-    play_first_turn(name)
+    """Play a game, and let a player decide on its first turn; so what both need is compiled."""
+    play_random_game(name)
     game = make_game(name)
     with pool.borrow(spec, game) as player:
         player.choose(game.initial, np.random.default_rng(0), Clock())

@@ -42,7 +42,7 @@ from cc_env.server.jobs import (
     Job,
     call_function,
     make_pooled_player,
-    play_first_turn,
+    play_random_game,
 )
 from cc_env.server.journal import GameSetup, Journal, add_tokens
 from cc_env.server.limits import BusyError, ConcurrencyLimit, DamagedGameError, Rates, ServerLimits
@@ -152,7 +152,7 @@ class Lobby:
 
         From now on a game or a puzzle is shown when what it needs is prepared.
         """
-        load_game = partial(self.run_in_background, "", play_first_turn)
+        load_game = partial(self.run_in_background, "", play_random_game)
         self._preparations = Preparations(self._run_preparation, load_game)
         self._start_task(self._prepare_all(self._preparations))
 

@@ -319,6 +319,9 @@ def _cell_faults(game: Game, position: Position, legal: NDArray[np.int32]) -> It
         if outside := {*path, *captured} - board:
             text = _action_text(game, position, action)
             yield f"the track of {text} leads to {sorted(outside)}; expected: cells of the board"
+        if (ends := game.track_ends(position, action)) != ((*path[:1], *path[1:][-1:]), captured):
+            text = _action_text(game, position, action)
+            yield f"track_ends of {text} is {tuple(ends)}; expected: the ends of its track"
     distinct_cells, counts = np.unique(game.action_cells[legal], axis=0, return_counts=True)
     if (counts > 1).any():
         cells = distinct_cells[counts.argmax()].tolist()

@@ -154,6 +154,8 @@ def test_action_cells_and_tracks_are_on_the_board(any_game, steps):
         if action is not None:
             path, captured = any_game.track(position, (action,))
             assert {*path, *captured} <= cells
+            ends = (*path[:1], *path[1:][-1:])
+            assert any_game.track_ends(position, action) == (ends, captured)
             assert any_game.action_text(position, action)
 
 

@@ -5,9 +5,10 @@ import threading
 
 import pytest
 
+from cc_env.games.factory import make_game
 from cc_env.registry.catalogue import GAMES
+from cc_env.server import jobs, preparation, puzzle_api
 from cc_env.server import lobby as lobby_module
-from cc_env.server import preparation, puzzle_api
 from cc_env.server.limits import BusyError, ServerLimits
 from cc_env.server.lobby import Lobby
 from cc_env.server.preparation import Preparations
@@ -55,6 +56,19 @@ def test_game_is_created_when_it_and_its_opponent_are_prepared(tmp_path):
         assert await lobby.find_room(name)
 
     run_prepared(create_game, tmp_path)
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_game_is_prepared_from_its_first_decision_to_an_end_by_its_rules(name, monkeypatch):
+    states, session_state = [], jobs.view.session_state
+    monkeypatch.setattr(
+        jobs.view, "session_state", lambda session: states.append(session_state(session))
+    )
+    jobs.play_random_game(name)
+    first, last = states
+    assert first["decisions"] == 1
+    assert last["result"]["reason"] not in ("max_turns", "repetition")
+    assert last["result"]["scores"] or not make_game(name).has_scores
 
 
 def test_puzzle_is_shown_when_its_game_and_its_judge_are_prepared(tmp_path):

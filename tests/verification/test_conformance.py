@@ -168,6 +168,10 @@ def wrong_mirror(game):
             "the track of 00 leads to [(9, 9)]; expected: cells of the board",
         ),
         (
+            lambda game: game.replace(track_ends=lambda position, action: Track((), ())),
+            "track_ends of 00 is ((), ()); expected: the ends of its track",
+        ),
+        (
             lambda game: game.replace(action_cells=np.zeros(9, np.int64), symmetries=()),
             "two legal actions have the action_cells [0, 0]; expected: at most one",
         ),

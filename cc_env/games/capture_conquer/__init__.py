@@ -139,20 +139,25 @@ class CaptureConquer(Game):
 
     def track(self, position: Position, turn: Turn) -> Track:
         """Return a shortest path of a turn and its capture; of a lone decision only the capture."""
-        decisions = [
-            board.decided_capture(position, action)
-            for action in turn
-            if action >= rules.NUM_JUMPS[position.size]
-        ]
-        if position.pending:
-            return _board_track(position, (), decisions)
-        start, end = board.ends(position, turn[0])
-        is_unfinished = not decisions and board.leaves_choice(position, turn[0])
-        if is_unfinished or board.is_step(start, end):
-            return _board_track(position, (start, end), ())
-        captures = decisions or board.victims(position, turn[0])[:1]
+        action, *decisions = turn
+        if position.pending or (not decisions and board.leaves_choice(position, action)):
+            return self.track_ends(position, action)
+        start, end = board.ends(position, action)
+        if board.is_step(start, end):
+            return self.track_ends(position, action)
+        captures = [
+            board.decided_capture(position, decision) for decision in decisions
+        ] or board.victims(position, action)[:1]
         victim = captures[0] if captures else None
         return _board_track(position, board.shortest_path(position, start, end, victim), captures)
+
+    def track_ends(self, position: Position, action: int) -> Track:
+        """Return the ends of the track of an action and its capture."""
+        if position.pending:
+            return _board_track(position, (), [board.decided_capture(position, action)])
+        is_unfinished = board.leaves_choice(position, action)
+        captures = () if is_unfinished else board.victims(position, action)[:1]
+        return _board_track(position, board.ends(position, action), captures)
 
 
 make = CaptureConquer
