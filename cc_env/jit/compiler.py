@@ -12,9 +12,10 @@ import inspect
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar, TypeVar, overload
 
+import numpy as np
 from numba import typeof, types
 from numba.extending import models, register_model
 
@@ -152,7 +153,21 @@ class Rule:
         self._functions[classes] = function
         # Calls from Python look up a single class without a tuple, which is faster.
         if self._index is not None:
-            self._functions[classes[0]] = function
+            self._functions[classes[0]] = functools.partial(self._call_first, function)
+
+    def _call_first(self, function: Callable[..., object], *arguments: object) -> object:
+        """Call a function; after this, calls skip the lookup of types if all have the same types.
+
+        These are a position with fields of uint64, and integers; arrays may differ in their layout.
+        """
+        result = function(*arguments)
+        assert self._index is not None
+        first, *others = arguments
+        if self._index or not (isinstance(function, _Compiled) and _are_integers(others)):
+            self._functions[type(arguments[self._index])] = function
+        elif _is_position(first):
+            self._functions[type(first)] = specialize(function, first, *(0 for _ in others))
+        return result
 
     def __call__(self, *arguments: object, **keywords: object) -> object:
         if keywords or len(arguments) != self._parameter_count:
@@ -227,6 +242,14 @@ def jit(function: Callable[..., object] | None = None, *, nogil: bool = False) -
         return functools.partial(jit, nogil=nogil)
     fingerprints.follow_package(function.__module__)
     return _Compiled(function, {**_OPTIONS, "nogil": nogil})
+
+
+def _is_position(value: object) -> bool:
+    return isinstance(value, tuple) and all(type(field) is np.uint64 for field in value)
+
+
+def _are_integers(values: Iterable[object]) -> bool:
+    return all(isinstance(value, int | np.integer) for value in values)
 
 
 def specialize(function: Callable[..., Result], *arguments: object) -> Callable[..., Result]:

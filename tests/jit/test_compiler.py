@@ -16,7 +16,7 @@ from numba.core import errors, event
 
 from cc_env.core import rules
 from cc_env.games.factory import make_game
-from cc_env.jit.compiler import jit, specialize
+from cc_env.jit.compiler import jit, rule, specialize
 from cc_env.jit.raw_arrays import as_raw, by_reference
 
 PACKAGE = Path(__file__).parents[2] / "cc_env"
@@ -95,6 +95,47 @@ def test_copies_of_compiled_functions_and_rules_are_identical():
     for function in (rules.reward, rules.apply, write_raw):
         assert pickle.loads(pickle.dumps(function)) is function
         assert copy.deepcopy(function) is function
+
+
+class Words(NamedTuple):
+    first: Any
+    second: Any
+
+
+@jit
+def add_fields(position, number):
+    return position.first + position.second + np.uint64(number)
+
+
+def test_repeated_calls_of_a_rule_accept_the_types_of_the_first_call():
+    """From the first call with fields of uint64 on, all integers are converted to these types."""
+    added = rule(lambda position, number: None)
+    added.add(Words, function=add_fields)
+    words = Words(np.uint64(2**63), np.uint64(1))
+    for position, number, expected in [
+        (Words(4, 5), 6, 15),
+        (words, 2, 2**63 + 3),
+        (words, np.int32(2), 2**63 + 3),
+        (Words(4, 5), np.uint64(6), 15),
+    ]:
+        assert added(position, number) == expected
+    added.add(Words, function=lambda position, number: "another")
+    assert added(words, 2) == added(words, 3) == "another"
+
+
+@jit
+def write_twice(position, out):
+    out[0] = out[1] = position.first
+
+
+def test_repeated_calls_of_a_rule_write_into_arrays_of_any_layout():
+    written = rule(lambda position, out: None)
+    written.add(Words, function=write_twice)
+    for out in (np.zeros(2, np.int64), np.zeros((2, 3), np.int32)[:, 1], np.zeros(8)[::4]):
+        written(Words(np.uint64(7), np.uint64(0)), out)
+        assert out.tolist() == [7, 7]
+        base = out if out.base is None else out.base
+        assert base.sum() == 14
 
 
 def test_unregistered_class_is_a_type_error():
