@@ -10,7 +10,7 @@ from typer import Argument, Option
 
 from cc_env.cli.arguments import FOLDER, GameOptions, TablesFolder, game_options
 from cc_env.core.game import Game
-from cc_env.errors import format_count
+from cc_env.errors import BadOption, format_count
 from cc_env.files import delete_abandoned
 from cc_env.games.factory import make_game
 from cc_env.jit.threads import available_cores
@@ -20,7 +20,7 @@ from cc_env.solver.book import MAX_TURNS, make_book
 from cc_env.solver.cross_check import DEFAULT_DEPTH, ComparisonCounts, cross_check
 from cc_env.solver.solver import Progress, Solver, Step, check_space, estimate_seconds
 from cc_env.space import available_memory, format_bytes
-from cc_env.tablebase.book import book_path, write_book
+from cc_env.tablebase.book import book_path, book_start, write_book
 from cc_env.tablebase.table_file import SUFFIX, TableHeader
 from cc_env.tablebase.tablebase import DEFAULT_CACHE_MEGABYTES, SHIPPED, Tablebase
 from cc_env.tablebase.values import VALUE_NAMES
@@ -42,7 +42,9 @@ def solve(
     ],
     out: Annotated[Path, Option(**FOLDER, help="The folder of the tables.")] = Path("runs/tables"),
     option: GameOptions = None,
-    threads: Annotated[int | None, Option(min=1, help="Threads; default: one per core.")] = None,
+    threads: Annotated[
+        int | None, Option(min=1, max=1024, help="Threads; default: one per core.")
+    ] = None,
     dry_run: Annotated[bool, Option("--dry-run", help="Only print size, memory and time.")] = False,
     check_: Annotated[
         int,
@@ -79,10 +81,14 @@ def solve(
     check_space(steps if verify else remaining, out)
     out.mkdir(parents=True, exist_ok=True)
     delete_abandoned(out, f"*{SUFFIX}*.half")
-    for step in steps:
-        if verify or not step.is_done:
-            work = Solver(solved_game, step, threads=threads)
-            console.print(_describe_table(step, _run(work, step)))
+    try:
+        for step in steps:
+            if verify or not step.is_done:
+                work = Solver(solved_game, step, threads=threads)
+                console.print(_describe_table(step, _run(work, step)))
+    except KeyboardInterrupt:
+        console.print("interrupted; the same command resumes")
+        raise
     if check_:
         console.print(_check(_open_tables(solved_game, out), check_, check_depth, threads))
 
@@ -102,6 +108,9 @@ def book(
     away before the last of them.
     """
     solved_game = make_game(game, **game_options(option, game=game))
+    path, start = book_path(out, solved_game), solved_game.to_text(solved_game.initial)
+    if path.exists() and (other := book_start(path)) != start:
+        raise BadOption(f"{path} is the book of another start, '{other}'; choose another folder")
     solved = _open_tables(solved_game, tables or SHIPPED)
     value = VALUE_NAMES[solved.probe(solved_game.initial).value]
     # A folder that cannot be created is an error before the work.
@@ -111,7 +120,6 @@ def book(
         console.print(f"{format_count(turn, 'turn')}: {format_count(size, 'position')}")
 
     header, made = make_book(solved, turns, report)
-    path = book_path(out, solved_game)
     write_book(path, header, made)
     size = f"{header.positions:,} without symmetric ones, {format_bytes(path.stat().st_size)}"
     console.print(f"{path}: {size}; the start is {value}")

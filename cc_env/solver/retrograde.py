@@ -106,16 +106,13 @@ def initialize(
 ) -> None:
     """Write the values of finished games numbered `low` to `high`, UNKNOWN for other positions.
 
-    The numbers of wins and losses are added to `counts`, int64[3].
+    `counts` is not used.
     """
-    work, counts = as_raw(work), as_raw(counts)
+    work = as_raw(work)
     sets = work.scratch.sets
     for number in range(low, high):
         position = decode_position(np.int64(number), work.material, work.ranking, like, sets)
-        value = terminal_value(position)
-        work.values[work.start + number] = value
-        if value != UNKNOWN:
-            counts[LOSSES if value & LOST else WINS] += value != 0
+        work.values[work.start + number] = terminal_value(position)
 
 
 @jit(nogil=True)

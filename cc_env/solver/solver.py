@@ -641,7 +641,7 @@ class _State:
         assert game.numbering is not None
         # The current stage, and the number of its finished tasks.
         self.stage, self.done = "", 0
-        # The current margin, and the number of its completed passes.
+        # The current margin, 0 after the last pass, and the number of its completed passes.
         self.margin, self.turns = game.max_margin, 0
         # CPU time of earlier runs.
         self.seconds = 0.0
@@ -699,7 +699,7 @@ class _State:
             header == {**self._identity, **{name: header[name] for name in names}}
             and isinstance(header["stage"], str)
             and is_integer(header["done"], 0)
-            and is_integer(header["margin"], 1, self._max_margin)
+            and is_integer(header["margin"], 0, self._max_margin)
             and is_integer(header["turns"], 0, MAX_TURNS)
             and is_number(header["seconds"])
         )

@@ -129,19 +129,34 @@ def read_book(path: Path, game: Game) -> Book:
     other rules.
     """
     try:
-        return _parse_book(read_bytes(path), game)
+        return _parse_book(*_split(read_bytes(path)), game)
     except ValueError as error:
         raise BadTable(f"{path}: {error}") from None
 
 
-def _parse_book(content: bytes, game: Game) -> Book:
-    """Return the book with this content; raise ValueError."""
+def book_start(path: Path) -> str:
+    """Return the start of the game of a book, as text.
+
+    Raises OSError if the file cannot be read, BadTable if it is damaged.
+    """
+    try:
+        return _split(read_bytes(path))[0].start
+    except ValueError as error:
+        raise BadTable(f"{path}: {error}") from None
+
+
+def _split(content: bytes) -> tuple[BookHeader, bytes]:
+    """Return the header and the data of a file; raise ValueError."""
     first = container.parse_first_line(content, _MAGIC, VERSION)
     end = first.header_start + first.header_length
     encoded, data = content[first.header_start : end], content[end:]
     if container.sha256(encoded, data) != first.sha256:
         raise ValueError("the content does not match its hash; the file was altered")
-    header = _parse_header(encoded)
+    return _parse_header(encoded), data
+
+
+def _parse_book(header: BookHeader, data: bytes, game: Game) -> Book:
+    """Return the book with this header and data; raise ValueError."""
     numbering = game.numbering
     assert numbering is not None
     actual = container.describe(header.game, header.options, header.rules)

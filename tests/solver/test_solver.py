@@ -1,5 +1,6 @@
 """Solving: against a proof in plain Python, published counts, and runs that are stopped."""
 
+import math
 import multiprocessing
 import re
 import signal
@@ -180,9 +181,10 @@ def interrupt(step, after, monkeypatch):
             solver.Solver(SMALL, step).solve()
 
 
-@pytest.mark.parametrize("after", [0, 1, 4, 9])
+@pytest.mark.parametrize("after", [0, 1, 4, 9, -1])
 @pytest.mark.parametrize("chunk_size", [100, solver.CHUNK_SIZE])
 def test_interrupted_run_resumes_to_the_same_table(after, chunk_size, tmp_path, monkeypatch):
+    """The last runs are those of the verification."""
     monkeypatch.setattr(solver, "CHUNK_SIZE", chunk_size)
     monkeypatch.setattr(solver, "_CHUNKS_PER_WAVE", 10)
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"
@@ -193,6 +195,7 @@ def test_interrupted_run_resumes_to_the_same_table(after, chunk_size, tmp_path, 
         all_runs = count_runs(patch)
         solver.Solver(SMALL, solver.plan(SMALL, whole, "2v2")[-1]).solve()
     step = solver.plan(SMALL, stopped, "2v2")[-1]
+    after %= len(all_runs)
     interrupt(step, after, monkeypatch)
     part = step.path.with_name(step.path.name + STATE_SUFFIX)
     assert part.exists() == (after > 0)
@@ -207,6 +210,18 @@ def test_interrupted_run_resumes_to_the_same_table(after, chunk_size, tmp_path, 
     assert not part.exists()
     tables = [[read(path) for path in sorted(folder.iterdir())] for folder in (whole, stopped)]
     assert tables[0] == tables[1]
+
+
+def test_progress_is_saved_at_intervals(tmp_path, monkeypatch):
+    monkeypatch.setattr(solver, "SAVE_INTERVAL_SECONDS", -1.0)
+    monkeypatch.setattr(solver, "_MAX_SAVE_SHARE", math.inf)
+    step = solver.plan(SMALL, tmp_path, "1v1")[-1]
+    part = step.path.with_name(step.path.name + STATE_SUFFIX)
+    work, was_saved = solver.Solver(SMALL, step), []
+    work.report = lambda progress: was_saved.append(part.exists())
+    work.solve()
+    assert not was_saved[0]
+    assert all(was_saved[1:])
 
 
 def read(path):
@@ -356,6 +371,28 @@ def test_missing_required_table_is_an_error(tmp_path):
     step = solver.plan(SMALL, tmp_path, "2v2")[-1]
     with pytest.raises(BadTable, match="is required and missing"):
         solver.Solver(SMALL, step)
+
+
+def test_material_that_turns_lead_to_must_be_solved(tmp_path, monkeypatch):
+    monkeypatch.setattr(type(SMALL.numbering), "prerequisites", lambda numbering, material: [])
+    step = solver.plan(SMALL, tmp_path, "3v2")[-1]
+    with pytest.raises(BadTable, match=r"3v2: [\d,]+ turns lead to positions without a table"):
+        solver.Solver(SMALL, step).solve()
+    assert not list(tmp_path.iterdir())
+
+
+def test_win_in_more_turns_than_a_value_can_have_is_an_error(tmp_path, monkeypatch):
+    work = solver.Solver(SMALL, solver.plan(SMALL, tmp_path, "1v1")[-1])
+    monkeypatch.setattr(solver, "MAX_TURNS", 3)
+    with pytest.raises(BadTable, match="1v1: a win or loss takes more than 3 turns"):
+        work.solve()
+
+
+def test_positions_with_many_quiet_turns_are_solved_by_passes():
+    """The number of open turns is a byte."""
+    game = make_game("capture_conquer", size=8)
+    assert solver._has_predecessors(game, (4, 4))
+    assert not solver._has_predecessors(game, (6, 6))
 
 
 def test_insufficient_space_is_reported_before_solving(tmp_path, monkeypatch):

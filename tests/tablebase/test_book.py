@@ -152,6 +152,18 @@ def test_command_writes_the_book_of_a_folder_of_tables(tmp_path):
     assert Tablebase(GAME, tmp_path).probe(GAME.initial) == TABLES.probe(GAME.initial)
 
 
+def test_command_keeps_a_book_of_another_start(tmp_path):
+    command = "book", "capture_conquer", "-o", "size=4", "--turns", "1", "--out", tmp_path
+    command_line(main, *command)
+    path = book_path(tmp_path, GAME)
+    content = path.read_bytes()
+    other = *command, "-o", "corner=3"
+    output = command_line(main, *other, status=2, columns=200)
+    assert f"is the book of another start, '{GAME.to_text(GAME.initial)}'" in output
+    assert path.read_bytes() == content
+    command_line(main, *command)
+
+
 def test_command_without_tables_leaves_no_folder(tmp_path):
     (tmp_path / "tables").mkdir()
     folders = "--tables", tmp_path / "tables", "--out", tmp_path / "book"
