@@ -7,7 +7,7 @@ import asyncio
 import logging
 import os
 import secrets
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Hashable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -34,6 +34,7 @@ from cc_env.match.match import Limits
 from cc_env.match.referee import Clock, Player, Response
 from cc_env.play import importing, messages, view
 from cc_env.play.lessons import load_guide
+from cc_env.play.review import ReviewedTurn
 from cc_env.play.session import HUMAN
 from cc_env.players.specs import make_player
 from cc_env.registry.catalogue import GAMES
@@ -102,6 +103,8 @@ class Lobby:
         self._load_tasks: dict[str, asyncio.Task[None]] = {}
         self._background_tasks: set[asyncio.Task[None]] = set()
         self._hinted_rooms: set[Room] = set()
+        self.reviewed_turns: dict[Hashable, ReviewedTurn] = {}
+        """The reviews of turns that are known, by game, position, turn and time."""
         # None if games are not prepared.
         self._preparations: Preparations | None = None
         self._prepared_catalogue: asyncio.Task[dict[str, object]] | None = None

@@ -44,6 +44,9 @@ from cc_env.server.positions import (
     turn_ends,
 )
 
+# Reviewed turns that are kept in memory.
+MAX_KNOWN_TURNS = 4096
+
 
 async def _review(lobby: Lobby, fields: Fields, address: str) -> AsyncGenerator[Data, None]:
     """Return the parts of a review; raise CcEnvError if the game cannot be reviewed."""
@@ -91,9 +94,16 @@ class _Review:
         }
 
     async def _review_turn(self, index: int, seconds: float) -> ReviewedTurn:
-        function = partial(review_turn, turn=self._turns[index])
-        job = PlayerJob(function, self._spec, self._game, self._positions[index])
-        return await self._lobby.run_analysis(job, seconds, self._address)
+        """Return the review of a turn; that of an earlier search, so that reviews repeat."""
+        position, turn = self._positions[index], self._turns[index]
+        known, key = self._lobby.reviewed_turns, (repr(self._game), position, turn, seconds)
+        if reviewed := known.get(key):
+            return reviewed
+        job = PlayerJob(partial(review_turn, turn=turn), self._spec, self._game, position)
+        reviewed = known[key] = await self._lobby.run_analysis(job, seconds, self._address)
+        if len(known) > MAX_KNOWN_TURNS:
+            del known[next(iter(known))]
+        return reviewed
 
     def _moment_data(self, index: int, reviewed: ReviewedTurn) -> Data:
         """Return a moment: its texts, the board, and the best turn as a solution."""

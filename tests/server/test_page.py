@@ -597,6 +597,39 @@ def test_unknown_games_show_links(server, open_pages):
     assert len(names) == len(GAMES)
 
 
+def test_two_invitations_name_the_sides_and_fit(open_game):
+    page = open_game("mini_checkers", first="friend", second="friend")
+    page.wait_for_selector("#invitation", state="visible")
+    labels = page.locator("#invitation label").all_text_contents()
+    assert labels == ["Link for black", "Link for white"]
+    assert page.evaluate("actions.scrollHeight <= actions.clientHeight")
+
+
+def test_enter_in_an_option_starts_the_game_with_an_available_player(server, open_pages):
+    page = open_pages(server.address)
+    page.goto(f"{server.address}#/new/checkers")
+    page.fill("[name='option.no_progress_limit']", "20")
+    page.press("[name='option.no_progress_limit']", "Enter")
+    until(page, 0)
+    assert page.text_content("#top-seat .name") == "minimax:easy"
+
+
+def test_flipping_keeps_the_focus_on_its_cell(open_game):
+    page = open_game("mini_checkers")
+    page.focus("rect[data-cell='4,1']")
+    page.keyboard.press("f")
+    assert page.evaluate("document.activeElement.dataset.cell") == "4,1"
+    page.keyboard.press("ArrowUp")
+    assert page.evaluate("document.activeElement.dataset.cell") == "5,0"
+
+
+def test_typed_move_closes_the_sheet(open_game):
+    page = open_game("mini_checkers")
+    type_move(page, "xx")
+    page.wait_for_selector("#message.error:has-text('xx')")
+    assert page.is_hidden("#more")
+
+
 def test_invitation_comes_first_until_the_other_player_joins(open_game, server, open_pages):
     page = open_game("mini_checkers", second="friend")
     page.wait_for_selector("#invitation", state="visible")
@@ -680,7 +713,7 @@ def test_form_lists_players_for_the_selected_options(server, open_pages, monkeyp
         page.select_option("[name=seat1]", "six")
         page.select_option("[name='option.size']", "5")
         page.wait_for_selector("#start-error:has-text('six cannot play these options')")
-        assert page.input_value("[name=seat1]") == "minimax:normal"
+        assert page.input_value("[name=seat1]") == "minimax:easy"
         assert page.locator("option[value=six]").count() == 0
         page.select_option("[name='option.size']", "6")
         page.wait_for_selector("option[value=six]", state="attached")

@@ -38,8 +38,9 @@ def test_game_without_a_ladder_has_another_default_opponent(address, open_pages)
     page.goto(f"{address}#/new/capture_conquer")
     page.select_option("[name='option.size']", "4")
     page.wait_for_selector("[name=seat1] option[value='ladder:1']", state="detached")
-    assert page.input_value("[name=seat1]") == "minimax:normal"
-    assert page.text_content("#start-error") == ""
+    assert page.input_value("[name=seat1]") == "minimax:easy"
+    message = "Pebble, level 1 of 8 cannot play these options; Red is now minimax:easy"
+    assert page.text_content("#start-error") == message
 
 
 def test_two_losses_lower_the_level(address, open_pages):

@@ -11,6 +11,7 @@ from cc_env.games.factory import make_game
 from cc_env.server import review_api
 from cc_env.server.json_routes import write_lines
 from cc_env.server.limits import ConcurrencyLimit, TooManyRequestsError
+from cc_env.server.lobby import Lobby
 
 PLAY = HERE.replace("http", "ws") + "/play"
 # Red reaches the corner in one turn, unless blue takes the piece or red misses it.
@@ -89,6 +90,28 @@ def test_review_is_a_stream_of_turns_with_moments_and_a_summary(reviewed):
         accuracy is None or 0 <= accuracy["percent"] <= 100 for accuracy in summary["accuracies"]
     ] == [True, True]
     assert summary["final_chances"] is None
+
+
+def test_second_review_is_the_first_one_without_a_search(reviewed, monkeypatch):
+    client, created, _ = reviewed
+    first = review(client, created)
+    monkeypatch.delattr(review_api.review_turn.__module__ + ".assess_turn")
+    assert review(client, created) == first
+
+
+def test_number_of_known_turns_is_limited(reviewed, monkeypatch):
+    client, created, turns = reviewed
+    monkeypatch.setattr(review_api, "MAX_KNOWN_TURNS", 0)
+    run_analysis, searches = Lobby.run_analysis, []
+
+    async def counted(lobby, *arguments):
+        searches.append(arguments)
+        return await run_analysis(lobby, *arguments)
+
+    monkeypatch.setattr(Lobby, "run_analysis", counted)
+    for number in (1, 2):
+        review(client, created)
+        assert len(searches) >= number * len(turns)
 
 
 def test_moment_is_tried_again(reviewed):

@@ -181,7 +181,9 @@ export class Board {
 
   flip() {
     this.isFlipped = !this.isFlipped;
+    const isFocused = this.layers.cells.contains(document.activeElement);
     this.build();
+    if (isFocused) this.cellElements.get(cellKey(this.cursor)).focus();
     if (this.state) this.show(this.state, this.isMine);
   }
 

@@ -129,7 +129,7 @@ export async function fetchCatalogue() {
 /** Return the JSON content of a response: of a POST request if there is a body, else of GET. */
 export async function fetchJson(path, body, signal) {
   const options = body && { method: "POST", body: JSON.stringify(body), signal };
-  const response = await fetch(path, options);
+  const response = await fetch(path, options).catch((error) => { throw error.name === "AbortError" ? error : new Error("the server cannot be reached"); });
   const content = await response.json();
   if (!response.ok) throw new Error(content.error);
   return content;

@@ -56,7 +56,8 @@ class GameView {
     this.panels = new Panels(setting, permissions, (name, fields) => this.execute(name, fields));
     if (isOwner) this.pace = new Pace((command, fields) => this.send(command, fields));
     showExports(this.game, exports, showError);
-    const invitations = this.links.map((token) => ["Link for the other player", `#/${this.game}/${token}`]);
+    const nameSeat = (seat) => (this.links.length > 1 ? setting.players[seat] : "the other player");
+    const invitations = this.links.map((token, seat) => [`Link for ${nameSeat(seat)}`, `#/${this.game}/${token}`]);
     const links = [["Link for spectators", `#/${this.game}`]];
     if (seats.length) links.push(["Your own seat, for another device: a secret", ["#", this.game, ...this.tokens].join("/")]);
     this.panels.showLinks(invitations, links);
@@ -294,6 +295,7 @@ find("move-form").addEventListener("submit", (event) => {
   const input = event.target.elements.text;
   if (input.value.trim()) gameView?.playText(input.value.trim());
   input.value = "";
+  find("more").hidePopover();
 });
 
 find("moves").addEventListener("click", ({ target, currentTarget }) => {

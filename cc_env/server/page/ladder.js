@@ -23,7 +23,7 @@ export function nameOf(seat, ownSeats, specs, { players, rungs }) {
 
 /** Return the spec of the opponent that the form selects by default. */
 export function defaultOpponent(kind, rungs) {
-  if (!rungs.length) return "minimax:normal";
+  if (!rungs.length) return "minimax:easy";
   return `ladder:${Math.min(readProgress(kind).level, rungs.length)}`;
 }
 

@@ -32,6 +32,7 @@ export function hide() {
 function renderRow(entry) {
   const { game, isOver, standing, at } = entry;
   const forget = button("Forget", () => {
+    if (!isOver && forget.textContent === "Forget") return forget.replaceChildren("Really forget?");
     forgetGame(game);
     showList();
   }, { title: "remove the game from this list, with your seat" });

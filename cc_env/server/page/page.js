@@ -9,7 +9,7 @@
 //   #/analyze             analysis; #/analyze/GAME of a served game, #/analyze/study/TEXT of an address
 //   #/puzzles             puzzles; #/puzzle/KIND/NUMBER one of them
 
-import { find } from "./board.js";
+import { capitalize, find } from "./board.js";
 import { addTokens, readSeats } from "./games.js";
 import { showHome } from "./home.js";
 import { loadStyle } from "./styles.js";
@@ -38,7 +38,7 @@ async function showModule(name, parts) {
     [loadedModules[name]] = await Promise.all([import(path), ...styles.map(loadStyle)]);
     if (number === routeCount) loadedModules[name].show(...parts);
   } catch (error) {
-    find("route-error").textContent = error.message;
+    find("route-error").textContent = error instanceof TypeError ? "The server cannot be reached" : capitalize(error.message);
     find("route-error").hidden = false;
   }
 }

@@ -125,7 +125,7 @@ export class Panels {
       button(accept, () => this.execute(offer), { className: "main" }),
       button(decline, () => this.execute("decline", { offer })),
     ]);
-    if (this.canClaim && !this.state.result && this.state.decisions > 1) buttons.push(button("Claim the win", () => this.execute("claim")));
+    if (this.canClaim && !this.state.result) buttons.push(button("Claim the win", () => this.execute("claim")));
     find("offers").replaceChildren(...buttons);
   }
 

@@ -9,8 +9,8 @@ import { readStored, store } from "./storage.js";
 const form = document.getElementById("start");
 const errorElement = document.getElementById("start-error");
 let catalogue = null;
-// AbortController of the request for players in progress.
-let playersRequest = null;
+// AbortController of the request for players in progress, and the promise of its end.
+let playersRequest = null, playersUpdate = null;
 
 const renderOption = (value, label = value) => element("option", { value, textContent: label });
 
@@ -21,7 +21,7 @@ export async function show(kind, mode) {
     const names = Object.keys(catalogue.games).map((name) => renderOption(name, toTitle(name)));
     form.elements.game.append(...names);
     form.elements.game.addEventListener("change", showGame);
-    for (const node of [document.getElementById("options"), form.elements.start]) node.addEventListener("change", updatePlayers);
+    for (const node of [document.getElementById("options"), form.elements.start]) node.addEventListener("change", () => (playersUpdate = updatePlayers()));
     showGame();
   }
   if (kind in catalogue.games && kind !== form.elements.game.value) {
@@ -32,10 +32,7 @@ export async function show(kind, mode) {
   const { game, seat0, seat1 } = form.elements;
   // The computer that plays the level of the next game has a stronger opponent.
   if (mode === "watch") seat0.value = `ladder:${Math.min(levelOf(seat1.value) + 1, catalogue.games[game.value].rungs.length)}`;
-  form.onsubmit = (event) => {
-    event.preventDefault();
-    submit();
-  };
+  form.onsubmit = submit;
   // The analysis page stores a setup here.
   const setup = readStored("setup", "sessionStorage");
   if (setup) {
@@ -59,7 +56,9 @@ function selectLevel() {
   }
 }
 
-async function submit() {
+async function submit(event) {
+  event.preventDefault();
+  await playersUpdate;
   showError(null);
   try {
     const request = formRequest();
@@ -171,12 +170,13 @@ function showSeats(game) {
   const options = [...people, ...players, ["other", "custom player …"]];
   game.names.forEach((name, seat) => {
     const select = form.elements[`seat${seat}`];
-    const before = select.value || (seat ? opponent : "you");
+    const [before, label] = [select.value || (seat ? opponent : "you"), select.selectedOptions[0]?.textContent];
     select.replaceChildren(...options.map(([value, label]) => renderOption(value, label)));
     select.value = before;
     if (!select.value) {
       select.value = opponent;
-      if (!levelOf(before)) errorElement.textContent = `${before} cannot play these options; ${toTitle(name)} is now ${select.selectedOptions[0].textContent}`;
+      select.parentNode.after(errorElement);
+      errorElement.textContent = `${label} cannot play these options; ${toTitle(name)} is now ${select.selectedOptions[0].textContent}`;
     }
     select.previousSibling.textContent = toTitle(name) + (seat === game.mover ? " (moves first)" : "");
   });
