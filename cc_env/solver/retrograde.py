@@ -106,7 +106,7 @@ def initialize(
 ) -> None:
     """Write the values of finished games numbered `low` to `high`, UNKNOWN for other positions.
 
-    `counts` is not used.
+    `counts`, int64[3], is not used.
     """
     work = as_raw(work)
     sets = work.scratch.sets

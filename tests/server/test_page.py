@@ -605,10 +605,12 @@ def test_two_invitations_name_the_sides_and_fit(open_game):
     assert page.evaluate("actions.scrollHeight <= actions.clientHeight")
 
 
-def test_enter_in_an_option_starts_the_game_with_an_available_player(server, open_pages):
+def test_form_shows_a_player_that_an_option_changes_before_the_game_starts(server, open_pages):
     page = open_pages(server.address)
     page.goto(f"{server.address}#/new/checkers")
     page.fill("[name='option.no_progress_limit']", "20")
+    page.press("[name='option.no_progress_limit']", "Enter")
+    page.wait_for_selector("#start-error:has-text('cannot play these options')")
     page.press("[name='option.no_progress_limit']", "Enter")
     until(page, 0)
     assert page.text_content("#top-seat .name") == "minimax:easy"

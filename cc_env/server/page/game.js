@@ -139,6 +139,7 @@ class GameView {
 
   on_presence({ seats, names }) {
     this.panels.showPresence(seats, names);
+    if (this.state) document.title = this.title;
   }
 
   on_queue({ games_ahead: gamesAhead }) {

@@ -43,9 +43,7 @@ export async function show(kind, mode) {
   form.hidden = !location.hash.startsWith("#/new");
 }
 
-export function hide() {
-  form.hidden = true;
-}
+export const hide = () => (form.hidden = true);
 
 /** Select the stored level of the ladder, which the last game may have changed. */
 function selectLevel() {
@@ -56,9 +54,12 @@ function selectLevel() {
   }
 }
 
+/** Start the game, unless its options have just changed a player, which is shown. */
 async function submit(event) {
   event.preventDefault();
+  const seats = String(selectedSeats());
   await playersUpdate;
+  if (String(selectedSeats()) !== seats) return;
   showError(null);
   try {
     const request = formRequest();
@@ -76,10 +77,7 @@ function showError(error, isSubmission = true) {
   errorElement.textContent = error ? describeError(error) : "";
   if (!error) return;
   const field = findField(error);
-  if (!field) {
-    errorElement.scrollIntoView({ block: "nearest" });
-    return;
-  }
+  if (!field) return errorElement.scrollIntoView({ block: "nearest" });
   field.setAttribute("aria-invalid", "true");
   field.setAttribute("aria-errormessage", errorElement.id);
   (field.closest("label") ?? field).after(errorElement);
