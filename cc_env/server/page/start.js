@@ -13,6 +13,7 @@ let catalogue = null;
 let playersRequest = null, playersUpdate = null;
 
 const renderOption = (value, label = value) => element("option", { value, textContent: label });
+const updatePlayers = () => (playersUpdate = requestPlayers());
 
 /** Show the form, with a kind of game selected if it is in the catalogue; "watch": two computers. */
 export async function show(kind, mode) {
@@ -21,7 +22,7 @@ export async function show(kind, mode) {
     const names = Object.keys(catalogue.games).map((name) => renderOption(name, toTitle(name)));
     form.elements.game.append(...names);
     form.elements.game.addEventListener("change", showGame);
-    for (const node of [document.getElementById("options"), form.elements.start]) node.addEventListener("change", () => (playersUpdate = updatePlayers()));
+    for (const node of [document.getElementById("options"), form.elements.start]) node.addEventListener("change", updatePlayers);
     showGame();
   }
   if (kind in catalogue.games && kind !== form.elements.game.value) {
@@ -146,7 +147,7 @@ function showGame() {
 }
 
 /** Request the players for the selected options, and the player to move first. */
-async function updatePlayers() {
+async function requestPlayers() {
   playersRequest?.abort();
   playersRequest = new AbortController();
   const { game, start } = form.elements;
