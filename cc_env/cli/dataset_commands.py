@@ -155,9 +155,7 @@ def _collect(
         exact = Tablebase(game)
     hides_progress = not console.shows_progress
     tracked_matches = track(matches, "games", total=count, console=console, disable=hides_progress)
-    return make_dataset(
-        game, tracked_matches, exact if exact and (exact.paths or exact.book_size) else None, about
-    )
+    return make_dataset(game, tracked_matches, None if exact and exact.is_empty else exact, about)
 
 
 def _write(data: Dataset, file: Path | None, minari: str | None) -> None:

@@ -196,9 +196,14 @@ class Tablebase:
         """The labels of the materials with a table."""
         return [self._numbering.label(material) for material in self.paths]
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is neither a table nor a position of a book."""
+        return not self.paths and not self.book_size
+
     def require_any(self) -> Self:
         """Return these tables; raise MissingTable if no table exists."""
-        if not self.paths and not self.book_size:
+        if self.is_empty:
             places = ", ".join("the package" if f == SHIPPED else str(f) for f in self._folders)
             raise MissingTable(
                 f"{places}: no tables of {self.game!r}; python -m cc_env solve creates them"

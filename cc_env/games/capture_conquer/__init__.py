@@ -140,11 +140,10 @@ class CaptureConquer(Game):
     def track(self, position: Position, turn: Turn) -> Track:
         """Return a shortest path of a turn and its capture; of a lone decision only the capture."""
         action, *decisions = turn
-        if position.pending or (not decisions and board.leaves_choice(position, action)):
+        has_path = not position.pending and not board.is_step(*board.ends(position, action))
+        if not has_path or (not decisions and board.leaves_choice(position, action)):
             return self.track_ends(position, action)
         start, end = board.ends(position, action)
-        if board.is_step(start, end):
-            return self.track_ends(position, action)
         captures = [
             board.decided_capture(position, decision) for decision in decisions
         ] or board.victims(position, action)[:1]
